@@ -1,0 +1,59 @@
+# The two commands of the README are `make demo` and `make test`; `make` alone lists the rest.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+export PYTHONDONTWRITEBYTECODE ?= 1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check unit integration bench docs lock setup clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(READY) ## run the service on the embedded rig, the relay against it, and an agent's session through both
+	@$(BIN)/python -m demo
+
+test: check unit integration ## everything: format, lint, types, layers, unit and integration tests
+
+check: $(READY) ## format, lint, types, layers, dependencies, documentation and shape of the tree
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/deptry relay service
+	$(BIN)/python -m pytest -q tests/repository
+
+unit: $(READY) ## unit tests
+	$(BIN)/python -m pytest -q tests --ignore tests/repository
+
+integration: $(READY) ## the real processes, end to end, against our service and the MCP SDK
+	$(BIN)/python -m pytest -q tests_integration
+
+bench: $(READY) ## benchmarks: ratios against a peer or a limit in the same run
+	@for bench in bench/*.py; do echo "== $$bench"; $(BIN)/python $$bench || exit 1; done
+
+docs: $(READY) ## write the generated pages: docs/tools.md and docs/errors.md
+	$(BIN)/python -m scripts.generate_docs
+
+lock: $(READY) ## resolve requirements.lock anew (no index host is written into it)
+	$(BIN)/uv pip compile --quiet --universal --all-extras --group dev --generate-hashes \
+	    --python-version 3.11 --no-emit-index-url --no-header --upgrade -o requirements.lock pyproject.toml
+
+setup: $(READY) ## make the virtual environment from the lock
+
+clean: ## remove the virtual environment and caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+
+# uv is fast and honours the lock's hashes; where it cannot reach the index that pip is set up for, pip does it.
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	    || { echo "canferry needs Python 3.11 or newer; point to one: make PYTHON=python3.12"; exit 1; }
+	@echo "Setting up $(VENV) from requirements.lock ..."
+	@$(PYTHON) -m venv $(VENV) \
+	    || { echo "python's venv module is missing; on Debian: apt-get install python3-venv"; exit 1; }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'uv>=0.13,<0.14'
+	@$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock \
+	    || $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@

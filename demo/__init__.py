@@ -1,0 +1,1 @@
+"""An agent's session on the simulated rig, through the real relay and the real service."""

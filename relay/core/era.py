@@ -1,0 +1,68 @@
+"""What an era is: one way to carry the client's messages to a server and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from relay.core.commands import Command
+from relay.core.errors import Code, Problem
+from relay.core.events import Event
+from relay.core.inflight import Call, FromClient, Inflight
+from relay.core.messages import Kind, Message, fields_of, request_id_of
+from relay.core.options import Options
+
+INITIALIZE = "initialize"
+INITIALIZED = "notifications/initialized"
+DISCOVER = "server/discover"
+LISTEN = "subscriptions/listen"
+CANCELLED = "notifications/cancelled"
+
+BUSY = Problem(
+    Code.INTERNAL_ERROR,
+    "too many messages wait for the server already",
+    {"hint": "wait for answers before sending more"},
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What the eras of one session share. ``numbers`` gives exchange ids, never the same twice."""
+
+    options: Options
+    inflight: Inflight
+    numbers: Iterator[int]
+
+
+class Era(Protocol):
+    contradicted: bool
+    """Whether the server's last answer was that of another era."""
+
+    def receive(self, event: Event | FromClient) -> list[Command]:
+        """Take in one event; those about other eras' exchanges and timers change nothing."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether something is under way that is worth waiting for at the end."""
+
+    def farewell(self) -> list[Command]:
+        """Cancel at the server what still runs, and end the session if there is one.
+
+        The client's calls have been closed before.
+        """
+
+
+def is_cancellation(message: Message) -> bool:
+    return message.kind is Kind.NOTIFICATION and message.method == CANCELLED
+
+
+def cancelled_call(message: Message, inflight: Inflight) -> Call | None:
+    """The open call that a ``notifications/cancelled`` names.
+
+    ``initialize`` is never cancelled (all revisions, basic/utilities/cancellation).
+    """
+    named = (fields_of(message.params) or {}).get("requestId")
+    request_id = None if named is None else request_id_of(named)
+    call = None if request_id is None else inflight.find(request_id)
+    return None if call is None or call.method == INITIALIZE else call

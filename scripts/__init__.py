@@ -1,0 +1,1 @@
+"""Development helpers that are no part of the distribution."""

@@ -1,0 +1,1 @@
+"""What can be said about a table of frames: pure functions over polars columns."""

@@ -1,0 +1,1 @@
+"""Message databases: loading them, reading frames with them, making frames from them."""

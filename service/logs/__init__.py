@@ -1,0 +1,1 @@
+"""Recorded traffic: files to columns, and columns to text."""

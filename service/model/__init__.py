@@ -1,0 +1,1 @@
+"""Values that every layer shares: frames, their text form, the answer envelope."""

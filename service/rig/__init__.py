@@ -1,0 +1,1 @@
+"""What puts traffic on a virtual bus: the simulated rigs and the replay of a recording."""

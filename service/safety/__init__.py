@@ -1,0 +1,1 @@
+"""What may be sent, decided in one place."""

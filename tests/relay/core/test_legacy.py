@@ -1,0 +1,335 @@
+"""A legacy client on a legacy server: passed through, in one session."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from relay.core.events import Failure
+from relay.core.session import ProtocolEra
+from tests.relay.core.rig import (
+    ENVELOPE,
+    INITIALIZED,
+    INTRODUCTION,
+    JSON,
+    STREAM,
+    Rig,
+    error,
+    notification,
+    on_legacy,
+    result,
+    started,
+)
+
+
+def calling() -> tuple[Rig, Any]:
+    """A tools/call is open at the server."""
+    rig = on_legacy()
+    rig.ask(1, "tools/call", {"name": "t"})
+    return rig, rig.got_one()
+
+
+def test_a_forced_era_needs_no_probe() -> None:
+    rig = started(ProtocolEra.LEGACY)
+    assert rig.got() == []
+    assert rig.notices == ["protocol era: legacy (as set)"]
+    rig.ask(0, "initialize", INTRODUCTION)
+    assert rig.got_one().method == "initialize"
+
+
+def test_lines_and_answers_pass_byte_for_byte() -> None:
+    rig = on_legacy()
+    line = b'{ "jsonrpc":"2.0","id":1180591620717411303424,  "method":"x/y","params":{"n":1.10}}'
+    rig.line(line)
+    sent = rig.got_one()
+    assert sent.raw == line
+    answer = b'{"result":{"n":1.10},  "jsonrpc":"2.0","id":1180591620717411303424}'
+    rig.reply(sent, answer)
+    assert rig.emitted == [answer]
+
+
+def test_session_and_version_are_on_everything_after_initialize() -> None:
+    rig = on_legacy()
+    rig.ask(1, "tools/list")
+    rig.say(notification("notifications/progress"))
+    rig.say({"jsonrpc": "2.0", "id": 9, "result": {}})
+    for sent in rig.got():
+        assert sent.headers["Mcp-Session-Id"] == "s1"
+        assert sent.headers["MCP-Protocol-Version"] == "2025-11-25"
+        assert sent.headers["Accept"] == "application/json, text/event-stream"
+
+
+def test_a_server_without_sessions_gets_no_session_header() -> None:
+    rig = on_legacy(session=None)
+    rig.ask(1, "tools/list")
+    assert "Mcp-Session-Id" not in rig.got_one().headers
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [(error("init", -32602), 200), (error(None, -32600), 400), (result("init", 7), 200)],
+)
+def test_a_session_id_comes_from_a_successful_initialize_alone(body: Any, status: int) -> None:
+    rig = started(ProtocolEra.LEGACY)
+    rig.ask("init", "initialize", INTRODUCTION)
+    rig.reply(rig.got_one(), body, status, {**JSON, "mcp-session-id": "discarded"})
+    rig.ask(1, "tools/list")
+    assert "Mcp-Session-Id" not in rig.got_one().headers
+
+
+@pytest.mark.parametrize("value", ["a b", "a\r\nb", "é", ""])
+def test_an_id_or_version_that_is_not_visible_ascii_is_not_sent_back(value: str) -> None:
+    rig = started(ProtocolEra.LEGACY)
+    rig.ask("init", "initialize", INTRODUCTION)
+    answer = result("init", {**INITIALIZED, "protocolVersion": value})
+    rig.reply(rig.got_one(), answer, headers={**JSON, "mcp-session-id": value})
+    rig.ask(1, "tools/list")
+    assert set(rig.got_one().headers) == {"Content-Type", "Accept"}
+
+
+def test_what_follows_initialize_waits_for_the_handshake_to_be_over() -> None:
+    rig = started(ProtocolEra.LEGACY)
+    rig.ask(0, "initialize", INTRODUCTION)
+    rig.say(notification("notifications/initialized"))
+    rig.ask(1, "tools/list")
+    rig.ask(2, "tools/list")
+    handshake = rig.got_one()
+    rig.reply(handshake, result(0, INITIALIZED), headers={**JSON, "mcp-session-id": "s1"})
+    acknowledged = rig.got_one()
+    assert acknowledged.method == "notifications/initialized"
+    assert acknowledged.headers["Mcp-Session-Id"] == "s1"
+    rig.reply(acknowledged, status=202, headers={})
+    assert [sent.body["id"] for sent in rig.got()] == [1, 2]
+    assert rig.timers == {}
+
+
+def test_a_server_that_never_accepts_the_handshake_holds_nothing_up_for_ever() -> None:
+    rig = started(ProtocolEra.LEGACY)
+    rig.ask(0, "initialize", INTRODUCTION)
+    rig.succeed(rig.got_one(), INITIALIZED)
+    rig.say(notification("notifications/initialized"))
+    rig.ask(1, "tools/list")
+    assert rig.got_one().method == "notifications/initialized"
+    rig.fire("gate")
+    assert rig.got_one().body["id"] == 1
+
+
+def test_an_accepted_handshake_is_over_though_its_response_is_not() -> None:
+    rig = started(ProtocolEra.LEGACY)
+    rig.ask(0, "initialize", INTRODUCTION)
+    rig.succeed(rig.got_one(), INITIALIZED)
+    rig.say(notification("notifications/initialized"))
+    rig.ask(1, "tools/list")
+    acknowledged = rig.got_one()
+    rig.head(acknowledged, 200, STREAM)
+    assert rig.got_one().body["id"] == 1
+    rig.body(acknowledged, notification("notifications/message"))
+    assert [message.get("method") for message in rig.told()] == [None, "notifications/message"]
+    rig.fire("linger")
+    rig.fire("linger")
+    assert rig.aborted == [acknowledged.exchange]
+
+
+def test_a_failed_initialize_lets_the_rest_go_on() -> None:
+    rig = started(ProtocolEra.LEGACY)
+    rig.ask(0, "initialize", INTRODUCTION)
+    rig.ask(1, "tools/list")
+    rig.fail(rig.got_one(), Failure.CONNECT)
+    assert rig.told_one()["id"] == 0
+    assert rig.got_one().body["id"] == 1
+
+
+def test_a_request_that_waits_for_the_handshake_can_be_cancelled() -> None:
+    rig = started(ProtocolEra.LEGACY)
+    rig.ask(0, "initialize", INTRODUCTION)
+    rig.ask(1, "tools/call", {"name": "t"})
+    rig.cancel(1)
+    rig.succeed(rig.got_one(), INITIALIZED)
+    assert rig.got() == []
+    assert [message["id"] for message in rig.told()] == [0]
+
+
+def test_the_wait_for_the_handshake_is_bounded() -> None:
+    rig = started(ProtocolEra.LEGACY)
+    rig.ask("init", "initialize", INTRODUCTION)
+    for number in range(257):
+        rig.ask(number, "tools/list")
+    assert rig.told_one()["id"] == 256
+    rig.say(notification("notifications/x"))
+    assert "too many messages wait" in rig.notices[-1]
+
+
+def test_the_answer_to_a_question_of_the_server_is_not_held_up_by_the_handshake() -> None:
+    rig = started(ProtocolEra.LEGACY)
+    rig.ask(0, "initialize", INTRODUCTION)
+    handshake = rig.got_one()
+    rig.head(handshake, 200, STREAM)
+    rig.body(handshake, {"jsonrpc": "2.0", "id": 0, "method": "ping"})
+    assert rig.told_one()["method"] == "ping"
+    rig.say({"jsonrpc": "2.0", "id": 0, "result": {}})
+    assert rig.got_one().body == {"jsonrpc": "2.0", "id": 0, "result": {}}
+    rig.body(handshake, result(0, INITIALIZED))
+    assert rig.told_one()["result"] == INITIALIZED
+
+
+def test_a_stream_brings_notifications_and_questions_before_the_answer() -> None:
+    rig, call = calling()
+    rig.head(call, 200, STREAM)
+    messages = [
+        notification("notifications/progress", {"progress": 1}),
+        {"jsonrpc": "2.0", "id": 1, "method": "elicitation/create", "params": {}},
+        result(1, {"content": []}),
+    ]
+    for message in messages:
+        rig.body(call, message)
+        assert rig.told_one() == message
+    rig.end(call)
+    assert rig.told() == []
+
+
+@pytest.mark.parametrize("status", [202, 400, 500])
+def test_a_response_of_the_client_is_posted_at_once_and_never_answered(status: int) -> None:
+    rig, _ = calling()
+    rig.say({"jsonrpc": "2.0", "id": 1, "error": {"code": -1, "message": "no"}})
+    posted = rig.got_one()
+    rig.reply(posted, error(1, -32600), status)
+    assert rig.told() == []
+
+
+def test_calls_are_concurrent_and_answered_in_the_order_of_their_completion() -> None:
+    rig, slow = calling()
+    rig.ask(2, "ping")
+    rig.succeed(rig.got_one(), {})
+    assert rig.told_one()["id"] == 2
+    rig.succeed(slow, {"content": []})
+    assert rig.told_one()["id"] == 1
+
+
+def test_a_cancelled_call_is_posted_as_a_notification_and_never_answered() -> None:
+    rig, call = calling()
+    rig.head(call, 200, STREAM)
+    rig.cancel(1)
+    posted = rig.got_one()
+    assert posted.body == notification("notifications/cancelled", {"requestId": 1})
+    assert posted.headers["Mcp-Session-Id"] == "s1"
+    assert rig.aborted == []
+    rig.body(call, error(1, -32800, "Request cancelled"))
+    rig.end(call)
+    assert rig.told() == []
+
+
+def test_a_cancellation_does_not_overtake_its_call() -> None:
+    rig, call = calling()
+    rig.cancel(1)
+    assert rig.got() == []
+    rig.fire("cancel")
+    assert rig.got_one().method == "notifications/cancelled"
+    rig.end(call)
+    assert rig.told() == []
+
+
+def test_a_call_that_ends_before_its_cancellation_goes_out_needs_none() -> None:
+    rig, call = calling()
+    rig.cancel(1)
+    rig.succeed(call, {})
+    rig.fire("cancel")
+    assert rig.got() == []
+    assert rig.told() == []
+
+
+def test_the_late_answer_of_a_cancelled_call_is_not_taken_for_that_of_a_new_one() -> None:
+    rig, old = calling()
+    rig.cancel(1)
+    rig.ask(1, "tools/call", {"name": "t"})
+    new = rig.got_one()
+    rig.succeed(old, {"which": "old"})
+    assert rig.told() == []
+    rig.succeed(new, {"which": "new"})
+    assert rig.told_one()["result"] == {"which": "new"}
+
+
+def test_initialize_is_never_cancelled() -> None:
+    rig = started(ProtocolEra.LEGACY)
+    rig.ask(0, "initialize", INTRODUCTION)
+    rig.cancel(0)
+    rig.succeed(rig.got_one(), INITIALIZED)
+    assert rig.told_one()["id"] == 0
+
+
+@pytest.mark.parametrize("named", [99, "1", None, [1]])
+def test_a_cancellation_of_nothing_open_goes_nowhere(named: object) -> None:
+    rig, call = calling()
+    rig.cancel(named)
+    rig.say({"jsonrpc": "2.0", "method": "notifications/cancelled"})
+    assert rig.got() == []
+    rig.succeed(call, {})
+    assert rig.told_one()["id"] == 1
+
+
+def test_a_stream_left_open_after_the_answer_is_closed_in_the_end() -> None:
+    rig, call = calling()
+    rig.head(call, 200, STREAM)
+    rig.body(call, result(1, {}))
+    assert rig.told_one()["id"] == 1
+    rig.fire("linger")
+    assert rig.aborted == []
+    rig.fire("linger")
+    assert rig.aborted == [call.exchange]
+    assert rig.timers == {}
+
+
+def test_a_stream_that_ends_by_itself_needs_no_closing() -> None:
+    rig, call = calling()
+    rig.head(call, 200, STREAM)
+    rig.body(call, result(1, {}))
+    rig.end(call)
+    rig.fire("linger")
+    assert rig.aborted == []
+    assert rig.timers == {}
+
+
+def test_a_dual_era_client_is_sent_to_initialize() -> None:
+    rig = started(ProtocolEra.LEGACY)
+    rig.ask_modern(0, "server/discover")
+    refused = rig.told_one()
+    assert refused["error"]["code"] == -32601
+    rig.ask(1, "initialize", INTRODUCTION)
+    assert rig.got_one().method == "initialize"
+
+
+def test_any_other_modern_request_is_refused_with_the_reason() -> None:
+    rig = on_legacy()
+    rig.ask_modern(7, "tools/list")
+    refused = rig.told_one()
+    assert refused["id"] == 7
+    assert refused["error"]["code"] == -32600
+    assert "2026-07-28" in refused["error"]["message"]
+    rig.say(notification("notifications/x", {"_meta": ENVELOPE}))
+    assert [sent.method for sent in rig.got()] == ["notifications/x"]
+
+
+def test_a_refused_notification_is_for_the_operator_alone() -> None:
+    rig = on_legacy()
+    rig.say(notification("notifications/x"))
+    rig.reply(rig.got_one(), b"no", 500)
+    assert rig.told() == []
+    assert "notifications/x: the server failed (HTTP 500)" in rig.notices[-1]
+
+
+def test_a_session_that_the_server_has_ended_is_named_as_such() -> None:
+    rig, call = calling()
+    rig.reply(call, b"", 404)
+    told = rig.told_one()["error"]
+    assert told["code"] == -32603
+    assert "ended the session" in told["message"]
+
+
+def test_a_new_initialize_starts_a_new_session() -> None:
+    rig = on_legacy()
+    rig.ask("again", "initialize", INTRODUCTION)
+    handshake = rig.got_one()
+    assert "Mcp-Session-Id" not in handshake.headers
+    rig.reply(handshake, result("again", INITIALIZED), headers={**JSON, "mcp-session-id": "s2"})
+    rig.ask(1, "tools/list")
+    assert rig.got_one().headers["Mcp-Session-Id"] == "s2"

@@ -1,0 +1,234 @@
+"""What goes wrong on the way, and what is said about it."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+
+import anyio
+import pytest
+
+from relay.core.events import Failure
+from relay.http.errors import HttpError
+from relay.http.interface import HttpRequest, Timeouts
+from tests.relay.http.conftest import Open
+from tests.relay.http.exchanges import GET, failure_of, fetch
+from tests.relay.http.server import PATIENCE, Peer, serve
+
+SHORT = 0.05
+
+
+async def unused_port() -> int:
+    server = await asyncio.start_server(lambda _r, _w: None, "127.0.0.1", 0)
+    port: int = server.sockets[0].getsockname()[1]
+    server.close()
+    await server.wait_closed()
+    return port
+
+
+async def test_nobody_listens(opened: Open) -> None:
+    port = await unused_port()
+    async with opened(f"http://127.0.0.1:{port}/mcp") as client:
+        error = await failure_of(client)
+    assert error.failure is Failure.CONNECT
+    assert error.detail == f"connection refused by 127.0.0.1:{port}"
+    assert not error.may_have_executed
+
+
+async def test_an_unknown_host_is_named(opened: Open) -> None:
+    async with opened("http://rig.invalid/mcp") as client:  # never exists (RFC 6761, 6.4)
+        error = await failure_of(client)
+    assert error.failure is Failure.CONNECT
+    assert "'rig.invalid' cannot be resolved" in error.detail
+    assert not error.may_have_executed
+
+
+async def test_a_server_that_never_answers(opened: Open) -> None:
+    async def handler(peer: Peer) -> None:
+        await peer.request()
+        await peer.closed()
+
+    async with (
+        serve(handler) as server,
+        opened(server.url, timeouts=Timeouts(head=SHORT)) as client,
+    ):
+        error = await failure_of(client)
+    assert error.failure is Failure.HEADERS_TIMEOUT
+    assert error.detail == f"127.0.0.1:{server.port} did not begin to answer within 0.05 s"
+    assert error.may_have_executed
+
+
+async def test_a_server_that_never_reads(opened: Open) -> None:
+    async def handler(peer: Peer) -> None:
+        await peer.head()
+        await ended.wait()
+
+    ended = asyncio.Event()
+    async with (
+        serve(handler) as server,
+        opened(server.url, timeouts=Timeouts(head=SHORT)) as client,
+    ):
+        error = await failure_of(client, HttpRequest("POST", (), bytes(64 << 20)))
+        ended.set()
+    assert error.failure is Failure.HEADERS_TIMEOUT
+    assert "did not read the request" in error.detail
+    assert error.may_have_executed
+
+
+async def test_silence_within_a_body(opened: Open) -> None:
+    async def handler(peer: Peer) -> None:
+        await peer.request()
+        await peer.begin_stream()
+        await peer.send_chunk(b": ping\n\n")
+        await peer.closed()
+
+    async with (
+        serve(handler) as server,
+        opened(server.url, timeouts=Timeouts(idle=SHORT)) as client,
+    ):
+        error = await failure_of(client)
+    assert error.failure is Failure.IDLE_TIMEOUT
+    assert "silent for 0.05 s" in error.detail
+    assert error.may_have_executed
+
+
+async def test_a_deadline_that_is_off_does_not_strike(opened: Open) -> None:
+    async def handler(peer: Peer) -> None:
+        await peer.request()
+        await peer.answer(b"ok")
+
+    off = Timeouts(connect=None, head=None, idle=None)
+    async with serve(handler) as server, opened(server.url, timeouts=off) as client:
+        assert (await fetch(client)).body == b"ok"
+
+
+@pytest.mark.parametrize(
+    ("sent", "when"),
+    [
+        (b"", "before answering"),
+        (b"HTTP/1.1 200 O", "in the middle of the response head"),
+        (b"HTTP/1.1 100 Continue\r\n\r\n", "in the middle of the response head"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nshort", "in the middle of the response"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nshort\r\n", "in the middle"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nsho", "in the middle"),
+    ],
+)
+async def test_the_server_closes_too_early(opened: Open, sent: bytes, when: str) -> None:
+    async def handler(peer: Peer) -> None:
+        await peer.request()
+        await peer.send(sent)
+
+    async with serve(handler) as server, opened(server.url) as client:
+        error = await failure_of(client)
+    assert error.failure is Failure.CLOSED
+    assert f"closed the connection {when}" in error.detail
+    assert error.may_have_executed
+
+
+async def test_the_server_resets_the_connection(opened: Open) -> None:
+    async def handler(peer: Peer) -> None:
+        await peer.head()
+        peer.writer.transport.abort()  # with the body unread: a reset
+
+    async with serve(handler) as server, opened(server.url) as client:
+        error = await failure_of(client, HttpRequest("POST", (), bytes(1 << 20)))
+    assert error.failure is Failure.CLOSED
+    assert error.may_have_executed
+
+
+@pytest.mark.parametrize(
+    ("sent", "said"),
+    [
+        (b"SSH-2.0-OpenSSH_9.9\r\n", "does not answer with HTTP/1.1"),
+        (b"\x15\x03\x01\x00\x02\x02\x16", "is it an https:// URL"),
+        (b"HTTP/1.1 200 OK\r\nno colon\r\n\r\n", "HTTP/1.1"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n", "chunk"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", "HTTP/1.1"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", "HTTP/1.1"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", "'gzip, chunked'"),
+        (b"HTTP/1.1 101 Switching Protocols\r\n\r\n", "switched protocols"),
+        (b"HTTP/1.1 101 x\r\nConnection: upgrade\r\nUpgrade: y\r\n\r\nz", "switched protocols"),
+        (b"HTTP/1.1 200 OK\r\nX: " + b"x" * 400_000, "bytes of headers"),
+        (b"HTTP/1.1 100 Continue\r\n\r\n" * 20_000, "bytes of headers"),
+    ],
+    ids=lambda value: value[:40] if isinstance(value, bytes) else None,
+)
+async def test_what_is_not_http_is_told_apart(opened: Open, sent: bytes, said: str) -> None:
+    async def handler(peer: Peer) -> None:
+        await peer.request()
+        await peer.send(sent)
+        await peer.closed()
+
+    async with serve(handler) as server, opened(server.url) as client:
+        error = await failure_of(client)
+    assert error.failure is Failure.PROTOCOL
+    assert said in error.detail
+    assert error.may_have_executed
+
+
+@pytest.mark.parametrize(
+    ("coding", "body", "said"),
+    [
+        ("br", b"x", "content coding 'br'"),
+        ("gzip, gzip", b"x", "content coding 'gzip, gzip'"),
+        ("gzip", b"no gzip", "damaged"),
+        ("gzip", gzip.compress(b"text")[:-4], "cut off"),
+        ("gzip", gzip.compress(b"text") + b"tail", "damaged"),
+        ("deflate", b"\x78\x9c\xff\xff\xff", "damaged"),
+        ("deflate", b"\x78", "cut off"),
+    ],
+)
+async def test_content_that_cannot_be_decoded(
+    opened: Open, coding: str, body: bytes, said: str
+) -> None:
+    async def handler(peer: Peer) -> None:
+        await peer.request()
+        await peer.answer(body, f"Content-Encoding: {coding}")
+
+    async with serve(handler) as server, opened(server.url) as client:
+        error = await failure_of(client)
+    assert error.failure is Failure.PROTOCOL
+    assert said in error.detail
+    assert error.may_have_executed
+
+
+async def test_a_coding_of_nothing_is_no_fault(opened: Open) -> None:
+    async def handler(peer: Peer) -> None:
+        await peer.request()
+        await peer.answer(b"", "Content-Encoding: gzip", status=202)
+
+    async with serve(handler) as server, opened(server.url) as client:
+        answer = await fetch(client)
+    assert (answer.status, answer.body) == (202, b"")
+
+
+async def test_a_refusal_is_heard_while_the_request_is_still_written(opened: Open) -> None:
+    async def handler(peer: Peer) -> None:
+        await peer.head()
+        await peer.answer(b"too large", status=413)
+        await heard.wait()
+
+    heard = asyncio.Event()
+    async with serve(handler) as server, opened(server.url) as client:
+        for _ in range(2):  # half a request was written: the connection is of no further use
+            answer = await fetch(client, HttpRequest("POST", (), bytes(64 << 20)))
+            assert (answer.status, answer.body) == (413, b"too large")
+        heard.set()
+    assert len(server.peers) == 2
+
+
+async def test_what_came_before_a_failure_is_delivered(opened: Open) -> None:
+    async def handler(peer: Peer) -> None:
+        await peer.request()
+        await peer.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\ngood\r\nzzz")
+
+    async with (
+        serve(handler) as server,
+        opened(server.url) as client,
+        client.exchange(GET) as response,
+    ):
+        chunks = response.chunks()
+        with anyio.fail_after(PATIENCE):
+            assert await anext(chunks) == b"good"
+            with pytest.raises(HttpError, match="not valid"):
+                await anext(chunks)

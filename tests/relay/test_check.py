@@ -1,0 +1,152 @@
+"""The check: what it reports of a server, in words and in JSON."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import anyio
+import pytest
+
+from relay.check import Report, as_json, as_text, check
+from relay.core.options import Options, ProtocolEra
+from relay.core.session import Session
+from relay.http.fake import FakeHttpClient, FakeResponse
+
+URL = "http://rig.example/mcp"
+DONE = FakeResponse([], 202, {})
+HELLO = {
+    "protocolVersion": "2025-06-18",
+    "capabilities": {"tools": {}, "logging": {}},
+    "serverInfo": {"name": "rig", "version": "7"},
+}
+
+
+def result(request_id: int, value: object) -> FakeResponse:
+    return FakeResponse(
+        [json.dumps({"jsonrpc": "2.0", "id": request_id, "result": value}).encode()]
+    )
+
+
+def tools(count: int, cursor: str | None = None) -> dict[str, object]:
+    page: dict[str, object] = {"tools": [{"name": str(n)} for n in range(count)]}
+    return page if cursor is None else {**page, "nextCursor": cursor}
+
+
+async def report_of(*responses: FakeResponse) -> tuple[Report, FakeHttpClient]:
+    http = FakeHttpClient(responses)
+    session = Session(Options(protocol_era=ProtocolEra.LEGACY))
+    with anyio.fail_after(5):
+        return await check(session, http, URL), http
+
+
+async def test_it_counts_the_tools_of_all_pages() -> None:
+    pages = [result(2, tools(3, "c")), result(3, tools(2, "")), result(4, tools(1))]
+    report, http = await report_of(result(1, HELLO), DONE, *pages)
+    assert report.ok and report.tools == 6
+    assert (report.era, report.protocol_version) == ("legacy", "2025-06-18")
+    assert (report.server_name, report.server_version) == ("rig", "7")
+    assert report.capabilities == ["logging", "tools"]
+    assert list(report.latency_ms) == ["initialize", "notifications/initialized", "tools/list"]
+    assert http.closed
+
+
+async def test_the_session_it_opened_is_deleted() -> None:
+    opened = FakeResponse(
+        [json.dumps({"jsonrpc": "2.0", "id": 1, "result": {**HELLO, "capabilities": {}}}).encode()],
+        headers={"content-type": "application/json", "mcp-session-id": "s-1"},
+    )
+    report, http = await report_of(opened, DONE, FakeResponse([], 204, {}))
+    assert report.ok and report.tools is None
+    assert [request.method for request in http.requests] == ["POST", "POST", "DELETE"]
+
+
+async def test_a_server_that_asks_something_is_refused_and_the_check_goes_on() -> None:
+    asked = json.dumps({"jsonrpc": "2.0", "id": "q", "method": "roots/list"}).encode()
+    answer = json.dumps({"jsonrpc": "2.0", "id": 2, "result": tools(1)}).encode()
+    refused = asyncio.Event()
+    stream = FakeResponse(
+        [b"data: " + asked + b"\n\n", refused, b"data: " + answer + b"\n\n"],
+        headers={"content-type": "text/event-stream"},
+    )
+    http = FakeHttpClient([result(1, HELLO), DONE, stream, DONE])
+    session = Session(Options(protocol_era=ProtocolEra.LEGACY))
+    with anyio.fail_after(5):
+        checking = asyncio.create_task(check(session, http, URL))
+        exchange = await http.started(3)
+        refused.set()
+        report = await checking
+    assert report.ok and report.tools == 1
+    sent = json.loads(exchange.request.body)
+    assert (sent["id"], sent["error"]["code"]) == ("q", -32601)
+
+
+@pytest.mark.parametrize(
+    ("responses", "says", "next_step"),
+    [
+        ([FakeResponse([b"denied"], 401, {})], "HTTP 401", "--bearer-env"),
+        (
+            [FakeResponse([b"<html>"], 200, {"content-type": "text/html"})],
+            "text/html",
+            "MCP server",
+        ),
+        ([result(1, {"no": "version"})], "initialize: ", "breaks the protocol"),
+        (
+            [
+                FakeResponse(
+                    [b'{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"not today"}}']
+                )
+            ],
+            "not today",
+            "server's log",
+        ),
+        (
+            [result(1, HELLO), DONE, *(result(n, tools(1, "again")) for n in range(2, 1002))],
+            "more than 1000 pages",
+            "never ends",
+        ),
+    ],
+)
+async def test_a_failure_has_a_reason_and_a_next_step(
+    responses: list[FakeResponse], says: str, next_step: str
+) -> None:
+    report, _ = await report_of(*responses)
+    assert not report.ok and report.error is not None and report.remedy is not None
+    assert says in report.error and next_step in report.remedy
+
+
+async def test_a_fault_of_the_relay_is_a_failed_check_and_not_a_hang() -> None:
+    report, _ = await report_of()  # the fake takes no request: a fault in the exchange
+    assert (report.ok, report.error) == (False, "the relay stopped")
+
+
+def test_the_text_is_aligned_and_coloured_only_when_asked() -> None:
+    report = Report(
+        URL, ok=True, era="modern", server_name="rig", tools=94, latency_ms={"tools/list": 5.1}
+    )
+    assert as_text(report, colour=False).splitlines() == [
+        URL,
+        "  server      rig",
+        "  era         modern",
+        "  tools       94",
+        "  tools/list  5.1 ms",
+        "ok",
+    ]
+    assert as_text(report, colour=True).endswith("\x1b[32mok\x1b[0m")
+
+
+def test_a_failed_check_reads_as_one() -> None:
+    text = as_text(Report(URL, error="HTTP 401", remedy="give a token"), colour=False)
+    assert text.splitlines() == [URL, "failed: HTTP 401", "next step: give a token"]
+
+
+def test_text_of_the_server_does_not_reach_the_terminal_as_commands() -> None:
+    report = Report(URL, server_name="rig\x1b[2J", error="line\nbreak\x07", remedy="-")
+    assert as_text(report, colour=False).splitlines()[1:3] == [
+        "  server  rig\\x1b[2J",
+        "failed: line | break\\x07",
+    ]
+
+
+def test_the_json_holds_every_field() -> None:
+    assert json.loads(as_json(Report(URL))).keys() == Report.__dataclass_fields__.keys()
