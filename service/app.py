@@ -78,6 +78,7 @@ def build(settings: Settings, *, confined: bool = True, limits: Limits | None = 
 
     ``confined=False`` lets file tools take any path: for the operator's own command line.
     """
+    chosen = limits or Limits(response_bytes=settings.server.max_response_bytes)
     files = Files(settings.files.captures, settings.files.databases, confined)
     audit = Audit(settings.audit.file if confined else None)
     hub = Hub(settings.buses)
@@ -89,6 +90,6 @@ def build(settings: Settings, *, confined: bool = True, limits: Limits | None = 
         databases=Catalog(files.database),
         clock=time.time,
         caller=LOCAL,
+        answer_bytes=chosen.response_bytes,
     )
-    chosen = limits or Limits(response_bytes=settings.server.max_response_bytes)
     return Service(context, audit, Rig(settings.buses, hub), chosen)

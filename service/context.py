@@ -18,7 +18,11 @@ if TYPE_CHECKING:  # a tool that reads files must not pay for the drivers
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """``clock`` gives seconds since the epoch; ``caller`` is who made this very call."""
+    """``clock`` gives seconds since the epoch; ``caller`` is who made this very call.
+
+    ``answer_bytes`` is how large the JSON of an answer may be: a page keeps well below it, as rows
+    that are cut off later would be lost between two cursors.
+    """
 
     settings: Settings
     hub: Hub
@@ -27,3 +31,4 @@ class Context:
     databases: Catalog
     clock: Callable[[], float]
     caller: Caller
+    answer_bytes: int

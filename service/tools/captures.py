@@ -18,7 +18,7 @@ from service.errors import InvalidSourceAddressError
 from service.logs import candump
 from service.model.j1939 import pgn as pgn_of
 from service.registry import Effect, Positional, Result
-from service.tools.paging import Cursor, Limit, Query
+from service.tools.paging import Cursor, Limit, Query, fitting
 from service.tools.registry import registry
 from service.tools.text import hex_id
 from service.tools.windows import File, MaxFrames, Offset, Seconds, Window, read_window, version
@@ -230,14 +230,14 @@ def filter(
     start = query.start(cursor) or 0
     table = window.of(candump.read(path), file)
     matching = table.filter(wanted)
-    page = matching.slice(start, limit)
+    page = fitting(matching.slice(start, limit).lines(), context.answer_bytes // 2)
     result = Matches(
         file=file,
         expression=expression,
         offset=offset,
         searched_frames=len(table),
         matched_frames=len(matching),
-        events=page.lines(),
+        events=page,
         next_cursor=query.following(start, len(page), len(matching)),
     )
     return Result(result, table.skipped.warnings())

@@ -17,7 +17,7 @@ from service.logs import candump
 from service.model.candump import format_frame
 from service.registry import Effect, Positional, Result
 from service.tools.decoded import DecodedRow, Wanted, decoded_row
-from service.tools.paging import Cursor, Limit, Query
+from service.tools.paging import Cursor, Limit, Query, fitting
 from service.tools.registry import registry
 from service.tools.text import hex_id
 from service.tools.windows import File, MaxFrames, Offset, Seconds, Window, version
@@ -110,7 +110,12 @@ def decode(
     decoder = Decoder(database)
     summary = summarise(table.frames, decoder)
     matched = table.filter(has_key(_wanted_keys(summary, database, wanted)))
-    page = matched.slice(start, limit)
+    page = fitting(
+        (decoded_row(frame, [decoder], wanted) for frame in matched.slice(start, limit)),
+        context.answer_bytes // 2,
+    )
+    ranges = _ranges(summary, database, wanted)
+    shown = fitting(ranges, context.answer_bytes // 4)
     unmatched = sorted(summary.unmatched.items(), key=lambda item: (-item[1], item[0]))
     result = DecodedCapture(
         file=file,
@@ -121,16 +126,18 @@ def decode(
         matched_by_pgn=summary.by_group,
         unmatched_frames=sum(summary.unmatched.values()),
         skipped_frames=len(whole) - len(carrying),
-        messages=_counts(summary, wanted),
-        signals=_ranges(summary, database, wanted),
+        messages=fitting(_counts(summary, wanted), context.answer_bytes // 8),
+        signals=shown,
         unmatched_ids_count=len(unmatched),
         unmatched_ids=[
             UnmatchedId(arbitration_id_hex=hex_id(number, is_extended), frames=frames)
             for (is_extended, number), frames in unmatched[:_LISTED]
         ],
-        events=[decoded_row(frame, [decoder], wanted) for frame in page],
+        events=page,
         next_cursor=query.following(start, len(page), len(matched)),
     )
+    if len(shown) < len(ranges):
+        cut.append(f"{len(ranges) - len(shown)} more signals; name those of interest in 'signals'")
     return Result(result, [*database.warnings, *whole.skipped.warnings(), *cut, *_notes(summary)])
 
 

@@ -16,6 +16,7 @@ from service.errors import DbcNotFoundError
 from service.model.candump import format_line
 from service.model.frame import Frame
 from service.tools.decoded import DecodedRow, decoded_row
+from service.tools.paging import fitting
 
 
 def gap_line(gap: Gap) -> str:
@@ -55,17 +56,24 @@ class Rows:
     events: list[str]
     decoded: list[DecodedRow]
 
+    def __len__(self) -> int:
+        return len(self.events) + len(self.decoded)
 
-def rows(entries: Sequence[Entry], decoders: Sequence[Decoder] | None) -> Rows:
+    def reversed(self) -> Rows:
+        return Rows(self.events[::-1], self.decoded[::-1])
+
+
+def rows(entries: Iterable[Entry], decoders: Sequence[Decoder] | None, budget: int) -> Rows:
+    """As many entries, from the first on, as fit in ``budget`` bytes of JSON."""
     if decoders is None:
-        return Rows([entry_line(entry) for entry in entries], [])
-    decoded = [
+        return Rows(fitting((entry_line(entry) for entry in entries), budget), [])
+    decoded = (
         DecodedRow(frame=entry_line(entry), message=None)
         if entry.frame is None
         else decoded_row(entry.frame, decoders)
         for entry in entries
-    ]
-    return Rows([], decoded)
+    )
+    return Rows([], fitting(decoded, budget))
 
 
 def databases_for(

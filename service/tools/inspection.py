@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Annotated
 
 import polars as pl
@@ -15,7 +16,7 @@ from service.decode.database import Database
 from service.model.j1939 import pgn
 from service.registry import Effect, Positional, Result
 from service.tools.databases import DatabaseName
-from service.tools.paging import Cursor, Limit, Query
+from service.tools.paging import Cursor, Limit, Query, fitting
 from service.tools.registry import registry
 from service.tools.text import hex_id
 from service.tools.windows import version
@@ -121,24 +122,32 @@ def dbc_inspect(
     start = query.start(cursor) or 0
     total = len(signals) if signals_only else len(messages)
     page = slice(start, start + limit)
-    shown = [] if signals_only else messages[page]
+    budget = context.answer_bytes // 2
+    shown = [] if signals_only else fitting(_message_infos(messages[page], layout), budget)
     if signals_only:
         listed = signals[page]
     elif message is not None or search is not None:
-        listed = [pair for pair in signals if any(pair[0] is each for each in shown)]
+        names = {each.name for each in shown}
+        listed = [pair for pair in signals if pair[0].name in names]
     else:
         listed = []
+    described = fitting((_signal_info(*pair) for pair in listed), budget // 2)
+    returned = len(described) if signals_only else len(shown)
     result = Inspection(
         dbc=dbc,
         database=_database_info(database),
         message=message,
         search=search,
         found=total,
-        messages=[_message_info(each, layout) for each in shown],
-        signals=[_signal_info(*pair) for pair in listed],
-        next_cursor=query.following(start, min(limit, max(0, total - start)), total),
+        messages=shown,
+        signals=described,
+        next_cursor=query.following(start, returned, total),
     )
-    return Result(result, list(database.warnings))
+    warnings = list(database.warnings)
+    if not signals_only and len(described) < len(listed):
+        more = len(listed) - len(described)
+        warnings.append(f"{more} more signals of these messages; page them with 'signals_only'")
+    return Result(result, warnings)
 
 
 def _matching(search: str, names: set[str]) -> set[str]:
@@ -165,6 +174,10 @@ def _database_info(database: Database) -> DatabaseInfo:
         node_count=len(nodes),
         nodes=nodes,
     )
+
+
+def _message_infos(messages: Iterable[Message], layout: bool) -> Iterator[MessageInfo]:
+    return (_message_info(message, layout) for message in messages)
 
 
 def _message_info(message: Message, layout: bool) -> MessageInfo:

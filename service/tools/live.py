@@ -21,6 +21,7 @@ from service.logs.table import from_frames
 from service.registry import Effect, Positional, Result
 from service.tools.decoded import DecodedRow
 from service.tools.history import (
+    Rows,
     Selector,
     databases_for,
     entry_line,
@@ -178,7 +179,10 @@ async def capture(
     if save_as is not None:
         write = partial(_write, entries=heard.entries)
         file = (await to_thread.run_sync(context.files.write_capture, save_as, write)).name
-    result = await to_thread.run_sync(_summary, interface, heard, limit, decoders, file)
+    page = await to_thread.run_sync(
+        rows, heard.entries[:limit], decoders, context.answer_bytes // 2
+    )
+    result = await to_thread.run_sync(_summary, interface, heard, page, file)
     return Result(result, _warnings(bus, heard, count))
 
 
@@ -214,16 +218,9 @@ def _write(path: Path, entries: Sequence[Entry]) -> None:
         file.writelines(f"{entry_line(entry)}\n" for entry in entries)
 
 
-def _summary(
-    interface: str,
-    heard: _Heard,
-    limit: int,
-    decoders: Sequence[Decoder] | None,
-    file: str | None,
-) -> Capture:
+def _summary(interface: str, heard: _Heard, page: Rows, file: str | None) -> Capture:
     frames = from_frames(frames_of(heard.entries)).frames
     duration = statistics.span(frames).duration if frames.height else 0.0
-    page = rows(heard.entries[:limit], decoders)
     return Capture(
         interface=interface,
         frame_count=frames.height,

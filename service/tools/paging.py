@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import zlib
-from typing import Annotated
+from collections.abc import Iterable
+from typing import Annotated, TypeVar
 
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from service.errors import InvalidCursorError
 
@@ -14,6 +15,29 @@ Cursor = Annotated[
     str | None,
     Field(max_length=64, description="`next_cursor` of the previous answer, to read on."),
 ]
+
+
+RowT = TypeVar("RowT", bound=BaseModel | str)
+
+
+def fitting(rows: Iterable[RowT], budget: int) -> list[RowT]:
+    """The first rows, at least one, whose JSON takes at most ``budget`` bytes together.
+
+    Takes no more rows than it needs to find out. A page has to know its size before its cursor
+    is made: rows cut from a finished answer would belong to no page at all.
+    """
+    kept: list[RowT] = []
+    for row in rows:
+        budget -= _json_bytes(row) + len(",")
+        if kept and budget < 0:
+            break
+        kept.append(row)
+    return kept
+
+
+def _json_bytes(row: BaseModel | str) -> int:
+    text = row if isinstance(row, str) else row.model_dump_json()
+    return len(text.encode()) + len('""')
 
 
 class Query:

@@ -18,7 +18,7 @@ from service.registry import Effect, Result
 from service.tools.decoded import DecodedRow, decoded_row
 from service.tools.history import Selector, databases_for, frames_of, rows, selector
 from service.tools.live import BusName, Decode, LiveDatabase, LiveExpression
-from service.tools.paging import Cursor, Limit, Query
+from service.tools.paging import Cursor, Limit, Query, fitting
 from service.tools.registry import registry
 
 _CHUNK = 4096
@@ -89,8 +89,15 @@ def bus_recent(
     first = bus.ring.first_sequence if start is None else start
     view = _scan(bus.ring, first, selected, None if newest_only else limit)
     groups = _latest(view.entries) if latest else []
-    shown = [] if latest else view.entries[-limit:]
-    page = rows(shown, decoders)
+    budget = context.answer_bytes // 2
+    if newest_only:
+        newest_first = () if latest else reversed(view.entries[-limit:])
+        page = rows(newest_first, decoders, budget).reversed()
+    else:
+        page = rows(view.entries, decoders, budget)
+        if len(page) < len(view.entries):  # the rest is for the next cursor, counts and all
+            view = _scan(bus.ring, first, selected, len(page))
+    newest = fitting((_latest_row(group, decoders) for group in groups[:limit]), budget)
     result = Recent(
         interface=interface,
         at=now,
@@ -100,11 +107,11 @@ def bus_recent(
         gaps=view.gaps,
         events=page.events,
         decoded=page.decoded,
-        latest=[_latest_row(group, decoders) for group in groups[:limit]],
+        latest=newest,
         next_cursor=query.cursor(view.end),
         more=view.end < bus.ring.next_sequence,
     )
-    return Result(result, _warnings(view, len(groups) - limit))
+    return Result(result, _warnings(view, len(groups) - len(newest)))
 
 
 @dataclass(slots=True)

@@ -15,7 +15,7 @@ from service.buses.fake import FakeClock, FakeDriver
 from service.buses.hub import Hub
 from service.context import Context
 from service.decode.catalog import Catalog
-from service.dispatch import Dispatcher
+from service.dispatch import Dispatcher, Limits
 from service.files import Files
 from service.model.bus_config import BusConfig
 from service.model.caller import Caller
@@ -73,8 +73,16 @@ class Rig:
         return name
 
 
+DEFAULT_LIMITS = Limits()
+
+
 @contextmanager
-def opened(root: Path, buses: Mapping[str, BusConfig] | None = None) -> Iterator[Rig]:
+def opened(
+    root: Path,
+    buses: Mapping[str, BusConfig] | None = None,
+    *,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Iterator[Rig]:
     """A rig whose buses are open for as long as the block lasts."""
     for name in ("captures", "databases"):
         (root / name).mkdir()
@@ -99,10 +107,13 @@ def opened(root: Path, buses: Mapping[str, BusConfig] | None = None) -> Iterator
         databases=Catalog(files.database),
         clock=clock.now,
         caller=AGENT,
+        answer_bytes=limits.response_bytes,
     )
     hub.open()
     try:
-        yield Rig(root, context, Dispatcher(registry, lambda caller: context), drivers, clock)
+        yield Rig(
+            root, context, Dispatcher(registry, lambda caller: context, limits), drivers, clock
+        )
     finally:
         hub.close()
 
