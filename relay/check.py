@@ -20,8 +20,8 @@ from relay.core.events import (
     ClientLine,
     Event,
     ExchangeId,
+    ServerAnswered,
     ServerEnded,
-    ServerFailed,
 )
 from relay.core.versions import LEGACY_VERSIONS, MODERN_VERSIONS
 from relay.http.interface import HttpClient
@@ -123,6 +123,15 @@ class InProcessClient:
         self._said.put_nowait(ClientLine(msgspec.json.encode({"jsonrpc": "2.0", **message})))
 
 
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """A request on its way: its method, when it left, and the revision it claimed."""
+
+    method: str
+    at: float
+    protocol_version: str | None
+
+
 class _Watcher:
     """Takes times and versions from what passes the shell."""
 
@@ -130,22 +139,29 @@ class _Watcher:
         self._also = also
         self.latency_ms: dict[str, float] = {}
         self.protocol_version: str | None = None
-        self._open: dict[ExchangeId, tuple[str, float]] = {}
+        self._open: dict[ExchangeId, _Sent] = {}
 
     def record(self, event: Event, commands: list[Command]) -> None:
         if self._also is not None:
             self._also(event, commands)
         now = time.perf_counter()
-        if isinstance(event, ServerEnded | ServerFailed) and event.exchange in self._open:
-            method, began = self._open.pop(event.exchange)
-            self.latency_ms.setdefault(method, round((now - began) * 1000, 1))
+        match event:
+            case ServerAnswered(exchange=exchange, status=status) if exchange in self._open:
+                # A version that was only tried, or refused, is not the server's.
+                version = self._open[exchange].protocol_version
+                if status < 300 and version is not None:
+                    self.protocol_version = version
+            case ServerEnded(exchange=exchange) if exchange in self._open:
+                sent = self._open.pop(exchange)
+                self.latency_ms.setdefault(sent.method, round((now - sent.at) * 1000, 1))
+            case _:
+                pass
         for command in commands:
             if isinstance(command, Request) and command.body:
                 method = msgspec.json.decode(command.body, type=_Answer).method or "answer"
-                self._open[command.exchange] = (method, now)
-                for name, value in command.headers:
-                    if name.lower() == "mcp-protocol-version":
-                        self.protocol_version = value
+                headers = {name.lower(): value for name, value in command.headers}
+                version = headers.get("mcp-protocol-version")
+                self._open[command.exchange] = _Sent(method, now, version)
 
 
 def as_json(report: Report) -> str:

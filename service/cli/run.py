@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
 import anyio
-from rich.console import Console
 
 from service import oplog
 from service.app import build
@@ -22,7 +21,7 @@ from service.arguments import stdin_argument
 from service.cli import remote
 from service.cli.parser import build_parser, tool_arguments
 from service.cli.serve import serve
-from service.cli.show import show
+from service.cli.show import console, show
 from service.dispatch import Limits
 from service.errors import CanferryError, ConfigurationError, DataError
 from service.model.caller import LOCAL
@@ -87,7 +86,7 @@ def _run_tool(tool: Tool[Any], options: Namespace) -> int:
     if options.json:
         print(json.dumps(envelope, separators=(",", ":"), ensure_ascii=False))
     else:
-        show(envelope, Console(), Console(stderr=True))
+        show(envelope, console(), console(stderr=True))
     return exit_code([error["code"] for error in envelope["errors"]])
 
 

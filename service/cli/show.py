@@ -10,6 +10,13 @@ from rich.table import Table
 from rich.text import Text
 
 _COLUMNS = 8
+_WIDE = 400
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Where to show something; in a file or pipe nobody gains from lines folded at 80 columns."""
+    made = Console(stderr=stderr)
+    return made if made.is_terminal else Console(stderr=stderr, width=_WIDE)
 
 
 def show(envelope: dict[str, Any], out: Console, err: Console) -> None:
@@ -53,18 +60,29 @@ def _show_group(value: dict[str, Any] | list[Any], out: Console) -> None:
 
 
 def _show_rows(rows: list[dict[str, Any]], out: Console) -> None:
+    """A table where the rows are narrow, a block for each row where they are not."""
     columns = list(dict.fromkeys(key for row in rows for key in row))
-    if len(columns) > _COLUMNS or not out.is_terminal:
+    if len(columns) > _COLUMNS:
         for row in rows:
-            words = (f"{key}={_word(value)}" if key else _word(value) for key, value in row.items())
-            out.print(Text("  " + "  ".join(words)), soft_wrap=True)
+            _show_block(row, out)
         return
-    table = Table(box=None, pad_edge=True)
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("", width=0)
     for column in columns:
         table.add_column(column, overflow="fold")
     for row in rows:
-        table.add_row(*(Text(_word(row.get(column))) for column in columns))
+        table.add_row("", *(Text(_word(row.get(column))) for column in columns))
     out.print(table)
+
+
+def _show_block(row: dict[str, Any], out: Console) -> None:
+    """The first value as heading, then what is set, a line each."""
+    (_, heading), *others = row.items()
+    out.print(Text(f"  {_word(heading)}", style="bold cyan"), soft_wrap=True)
+    known = {key: value for key, value in others if value is not None}
+    width = max((len(key) for key in known), default=0)
+    for key, value in known.items():
+        out.print(Text(f"    {key:<{width}}  ", style="dim") + _word(value), soft_wrap=True)
 
 
 def _word(value: object) -> str:

@@ -9,8 +9,10 @@ import anyio
 import pytest
 
 from relay.check import Report, as_json, as_text, check
+from relay.core.events import Failure
 from relay.core.options import Options, ProtocolEra
 from relay.core.session import Session
+from relay.http.errors import HttpError
 from relay.http.fake import FakeHttpClient, FakeResponse
 
 URL = "http://rig.example/mcp"
@@ -150,3 +152,21 @@ def test_text_of_the_server_does_not_reach_the_terminal_as_commands() -> None:
 
 def test_the_json_holds_every_field() -> None:
     assert json.loads(as_json(Report(URL))).keys() == Report.__dataclass_fields__.keys()
+
+
+async def test_of_a_server_that_is_not_there_nothing_is_claimed() -> None:
+    nobody = HttpError(Failure.CONNECT, "connection refused", may_have_executed=False)
+    http = FakeHttpClient([FakeResponse(before_head=[nobody])])
+    with anyio.fail_after(5):
+        report = await check(Session(Options(probe_timeout=0.01)), http, URL)
+    assert not report.ok and report.error and "connection refused" in report.error
+    assert (report.era, report.protocol_version, report.latency_ms) == (None, None, {})
+
+
+async def test_a_revision_that_the_server_refused_is_not_reported_as_its_own() -> None:
+    old = FakeResponse([b"no such method"], 404, {"content-type": "text/plain"})
+    http = FakeHttpClient([old, result(1, HELLO), DONE, result(2, tools(1))])
+    with anyio.fail_after(5):
+        report = await check(Session(Options()), http, URL)
+    assert report.ok
+    assert (report.era, report.protocol_version) == ("legacy", "2025-06-18")

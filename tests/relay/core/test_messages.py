@@ -111,7 +111,7 @@ def test_json_that_is_no_message_is_an_invalid_request(
 
 
 def test_the_id_of_a_message_too_deep_to_parse_is_found() -> None:
-    head = b'{"jsonrpc":"2.0","params":{"id":5,"s":"\\"id\\":6","a":' + deep(5000) + b"}"
+    head = b'{"jsonrpc":"2.0","params":{"id":5,"s":"\\"id\\":6","a":' + deep(200_000) + b"}"
     assert refusal(head + b',"id":"q","method":"m"}') == (-32600, b'"q"')
     assert refusal(head + b',"method":"m"}') == (-32600, None)
 
