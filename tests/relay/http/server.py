@@ -102,7 +102,9 @@ async def serve(
             with suppress(ConnectionError, asyncio.IncompleteReadError):
                 await handler(peer)
         finally:
-            peer.writer.close()
+            # Closed twice, a TLS transport of Python 3.11.2 can no longer be aborted.
+            if not peer.writer.transport.is_closing():
+                peer.writer.close()
 
     def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         peer = Peer(reader, writer)
