@@ -249,9 +249,8 @@ class Bus:
         now = self._clock.monotonic()
         self._frames += 1
         self._last_frame_at = now
-        if frame.is_tx:
-            self._frames_sent += 1
-        elif self._controller == "bus-off":  # who hears others is back, also without saying so
+        # Who hears others is back, also without saying so.
+        if not frame.is_tx and self._controller == "bus-off":
             self._set_controller("error-active", frame.timestamp)
         bitrate, data_bitrate = self.config.bitrate, self.config.data_bitrate
         self._meter.add(now, seconds_on_wire(frame, bitrate, data_bitrate) if bitrate else 0.0)
@@ -289,6 +288,8 @@ class Bus:
                 raise
             except Exception as error:  # the task border: a driver may raise anything at any time
                 raise BusSendError(f"the driver of bus '{self.name}' failed: {error!r}") from error
+        with self._changed:
+            self._frames_sent += 1
         if not adapter.echoes:
             own = replace(frame, is_tx=True, channel=self.name, timestamp=self._clock.now())
             self._deliver(own)

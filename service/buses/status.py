@@ -17,12 +17,12 @@ class BusStatus:
 
     ``controller`` is what error frames said since the channel was opened; while
     ``controller_since`` is None none said anything and error-active is presumed. ``frames`` counts
-    all received and echoed frames but error frames, ``error_frames`` those. ``errors`` counts
-    exceptions of the driver. ``load`` (0..1, of the last seconds) leaves stuff bits out and is up
-    to a fifth too low; None without a known bit rate. History holds the sequence numbers from
-    ``first_sequence`` up to but not including ``next_sequence``; ``overwritten`` entries came
-    before. ``dropped`` counts what the present subscribers were too slow for. ``source`` tells
-    what feeds a virtual bus.
+    all received and echoed frames but error frames, ``error_frames`` those, ``frames_sent`` what
+    the service itself gave to the driver. ``errors`` counts exceptions of the driver. ``load``
+    (0..1, of the last seconds) leaves stuff bits out and is up to a fifth too low; None without a
+    known bit rate. History holds the sequence numbers from ``first_sequence`` up to but not
+    including ``next_sequence``; ``overwritten`` entries came before. ``dropped`` counts what the
+    present subscribers were too slow for. ``source`` tells what feeds a virtual bus.
     """
 
     name: str

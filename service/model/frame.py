@@ -24,6 +24,8 @@ class Frame:
     frame, which names a length and carries nothing. An error frame's ``arbitration_id`` holds the
     error class bits of Linux ``can/error.h`` and is not an identifier; it is neither extended,
     remote nor FD. ``bitrate_switch`` and ``error_state_indicator`` belong to FD frames alone.
+    ``is_tx`` says that the frame left from this machine; on SocketCAN any program here may have
+    sent it.
     """
 
     arbitration_id: int

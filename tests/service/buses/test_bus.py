@@ -280,6 +280,16 @@ async def test_a_permitted_frame_is_sent_and_seen_in_history() -> None:
         assert bus.status().frames_sent == 2
 
 
+async def test_what_another_program_of_this_machine_sends_is_not_counted_as_sent_here() -> None:
+    driver = FakeDriver(echoes=True)
+    with running(driver) as bus, bus.subscribe() as entries:
+        driver.feed(Frame(0x123, is_tx=True))
+        with anyio.fail_after(5):
+            await anext(entries)
+        status = bus.status()
+        assert (status.frames, status.frames_sent) == (1, 0)
+
+
 async def test_an_adapter_that_echoes_is_not_doubled() -> None:
     driver, clock = FakeDriver(echoes=True), FakeClock()
     with running(driver, clock=clock) as bus, bus.subscribe() as entries:
