@@ -173,7 +173,8 @@ async def capture(
     databases = await to_thread.run_sync(databases_for, context, bus, decode, dbc)
     decoders = None if databases is None else [Decoder(each) for each in databases]
     if save_as is not None:
-        context.files.new_capture(save_as)  # a name that cannot be is refused before listening
+        # A name that cannot be is refused before listening.
+        await to_thread.run_sync(context.files.new_capture, save_as)
     heard = await _listen(bus, selected, count or _MOST_FRAMES, seconds)
     file = None
     if save_as is not None:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from blockbuster import blockbuster_ctx
+
 from service.buses.adapter import Adapter, Opener
 from service.buses.fake import FakeClock, FakeDriver
 from service.buses.hub import Hub
@@ -40,8 +42,9 @@ class Rig:
     hub_clock: FakeClock
 
     async def call(self, tool: str, **arguments: object) -> dict[str, Any]:
-        """The envelope, as a client reads it."""
-        outcome = await self.dispatcher.call(tool, arguments, AGENT)
+        """The envelope, as a client reads it; a tool that blocks the event loop fails."""
+        with blockbuster_ctx(scanned_modules=["service"]):
+            outcome = await self.dispatcher.call(tool, arguments, AGENT)
         envelope: dict[str, Any] = json.loads(outcome.text)
         return envelope
 
