@@ -114,8 +114,10 @@ def decode(
         (decoded_row(frame, [decoder], wanted) for frame in matched.slice(start, limit)),
         context.answer_bytes // 2,
     )
+    counts = _counts(summary, wanted)
+    counted = fitting(counts, context.answer_bytes // 8)
     ranges = _ranges(summary, database, wanted)
-    shown = fitting(ranges, context.answer_bytes // 4)
+    ranged = fitting(ranges, context.answer_bytes // 4)
     unmatched = sorted(summary.unmatched.items(), key=lambda item: (-item[1], item[0]))
     result = DecodedCapture(
         file=file,
@@ -126,8 +128,8 @@ def decode(
         matched_by_pgn=summary.by_group,
         unmatched_frames=sum(summary.unmatched.values()),
         skipped_frames=len(whole) - len(carrying),
-        messages=fitting(_counts(summary, wanted), context.answer_bytes // 8),
-        signals=shown,
+        messages=counted,
+        signals=ranged,
         unmatched_ids_count=len(unmatched),
         unmatched_ids=[
             UnmatchedId(arbitration_id_hex=hex_id(number, is_extended), frames=frames)
@@ -136,8 +138,12 @@ def decode(
         events=page,
         next_cursor=query.following(start, len(page), len(matched)),
     )
-    if len(shown) < len(ranges):
-        cut.append(f"{len(ranges) - len(shown)} more signals; name those of interest in 'signals'")
+    for what, hidden in (
+        ("messages", len(counts) - len(counted)),
+        ("signals", len(ranges) - len(ranged)),
+    ):
+        if hidden:
+            cut.append(f"{hidden} more {what}; name the signals of interest in 'signals'")
     return Result(result, [*database.warnings, *whole.skipped.warnings(), *cut, *_notes(summary)])
 
 

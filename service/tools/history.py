@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from service.analysis.expression import Expression, parse
 from service.analysis.filter import matches
@@ -16,7 +17,6 @@ from service.errors import DbcNotFoundError
 from service.model.candump import format_line
 from service.model.frame import Frame
 from service.tools.decoded import DecodedRow, decoded_row
-from service.tools.paging import fitting
 
 
 def gap_line(gap: Gap) -> str:
@@ -49,31 +49,24 @@ class Selector:
         return matches(self.expression, entry.frame)
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """Entries as lines, or decoded; one of both is empty."""
-
-    events: list[str]
-    decoded: list[DecodedRow]
-
-    def __len__(self) -> int:
-        return len(self.events) + len(self.decoded)
-
-    def reversed(self) -> Rows:
-        return Rows(self.events[::-1], self.decoded[::-1])
+Row: TypeAlias = str | DecodedRow
 
 
-def rows(entries: Iterable[Entry], decoders: Sequence[Decoder] | None, budget: int) -> Rows:
-    """As many entries, from the first on, as fit in ``budget`` bytes of JSON."""
+def row_of(entry: Entry, decoders: Sequence[Decoder] | None) -> Row:
+    """An entry as a line, or decoded where there is something to decode with."""
     if decoders is None:
-        return Rows(fitting((entry_line(entry) for entry in entries), budget), [])
-    decoded = (
-        DecodedRow(frame=entry_line(entry), message=None)
-        if entry.frame is None
-        else decoded_row(entry.frame, decoders)
-        for entry in entries
-    )
-    return Rows([], fitting(decoded, budget))
+        return entry_line(entry)
+    if entry.frame is None:
+        return DecodedRow(frame=entry_line(entry), message=None)
+    return decoded_row(entry.frame, decoders)
+
+
+def lines_in(rows: Iterable[Row]) -> list[str]:
+    return [row for row in rows if isinstance(row, str)]
+
+
+def decoded_in(rows: Iterable[Row]) -> list[DecodedRow]:
+    return [row for row in rows if isinstance(row, DecodedRow)]
 
 
 def databases_for(

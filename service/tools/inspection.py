@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import Annotated
 
 import polars as pl
@@ -123,29 +122,32 @@ def dbc_inspect(
     total = len(signals) if signals_only else len(messages)
     page = slice(start, start + limit)
     budget = context.answer_bytes // 2
-    shown = [] if signals_only else fitting(_message_infos(messages[page], layout), budget)
+    shown_messages: list[MessageInfo] = []
+    if not signals_only:
+        infos = (_message_info(each, layout) for each in messages[page])
+        shown_messages = fitting(infos, budget)
     if signals_only:
         listed = signals[page]
     elif message is not None or search is not None:
-        names = {each.name for each in shown}
-        listed = [pair for pair in signals if pair[0].name in names]
+        on_page = {id(each) for each in messages[start : start + len(shown_messages)]}
+        listed = [pair for pair in signals if id(pair[0]) in on_page]
     else:
         listed = []
-    described = fitting((_signal_info(*pair) for pair in listed), budget // 2)
-    returned = len(described) if signals_only else len(shown)
+    shown_signals = fitting((_signal_info(*pair) for pair in listed), budget // 2)
+    returned = len(shown_signals) if signals_only else len(shown_messages)
     result = Inspection(
         dbc=dbc,
         database=_database_info(database),
         message=message,
         search=search,
         found=total,
-        messages=shown,
-        signals=described,
+        messages=shown_messages,
+        signals=shown_signals,
         next_cursor=query.following(start, returned, total),
     )
     warnings = list(database.warnings)
-    if not signals_only and len(described) < len(listed):
-        more = len(listed) - len(described)
+    if not signals_only and len(shown_signals) < len(listed):
+        more = len(listed) - len(shown_signals)
         warnings.append(f"{more} more signals of these messages; page them with 'signals_only'")
     return Result(result, warnings)
 
@@ -174,10 +176,6 @@ def _database_info(database: Database) -> DatabaseInfo:
         node_count=len(nodes),
         nodes=nodes,
     )
-
-
-def _message_infos(messages: Iterable[Message], layout: bool) -> Iterator[MessageInfo]:
-    return (_message_info(message, layout) for message in messages)
 
 
 def _message_info(message: Message, layout: bool) -> MessageInfo:

@@ -21,15 +21,17 @@ from service.logs.table import from_frames
 from service.registry import Effect, Positional, Result
 from service.tools.decoded import DecodedRow
 from service.tools.history import (
-    Rows,
+    Row,
     Selector,
     databases_for,
+    decoded_in,
     entry_line,
     frames_of,
-    rows,
+    lines_in,
+    row_of,
     selector,
 )
-from service.tools.paging import Limit
+from service.tools.paging import Limit, fitting
 from service.tools.registry import registry
 from service.tools.text import hex_id
 
@@ -180,11 +182,14 @@ async def capture(
     if save_as is not None:
         write = partial(_write, entries=heard.entries)
         file = (await to_thread.run_sync(context.files.write_capture, save_as, write)).name
-    page = await to_thread.run_sync(
-        rows, heard.entries[:limit], decoders, context.answer_bytes // 2
-    )
-    result = await to_thread.run_sync(_summary, interface, heard, page, file)
-    return Result(result, _warnings(bus, heard, count))
+    wanted = heard.entries[:limit]
+    shown = await to_thread.run_sync(_first_rows, wanted, decoders, context.answer_bytes // 2)
+    result = await to_thread.run_sync(_summary, interface, heard, shown, file)
+    warnings = _warnings(bus, heard, count)
+    if len(shown) < len(wanted):
+        hidden = len(wanted) - len(shown)
+        warnings.append(f"{hidden} more rows did not fit; read a capture saved with 'save_as'")
+    return Result(result, warnings)
 
 
 @dataclass(slots=True)
@@ -219,7 +224,13 @@ def _write(path: Path, entries: Sequence[Entry]) -> None:
         file.writelines(f"{entry_line(entry)}\n" for entry in entries)
 
 
-def _summary(interface: str, heard: _Heard, page: Rows, file: str | None) -> Capture:
+def _first_rows(
+    entries: Sequence[Entry], decoders: Sequence[Decoder] | None, budget: int
+) -> list[Row]:
+    return fitting((row_of(entry, decoders) for entry in entries), budget)
+
+
+def _summary(interface: str, heard: _Heard, shown: list[Row], file: str | None) -> Capture:
     frames = from_frames(frames_of(heard.entries)).frames
     duration = statistics.span(frames).duration if frames.height else 0.0
     return Capture(
@@ -239,8 +250,8 @@ def _summary(interface: str, heard: _Heard, page: Rows, file: str | None) -> Cap
             )
             for each in statistics.by_id(frames, _LISTED_IDS)
         ],
-        events=page.events,
-        decoded=page.decoded,
+        events=lines_in(shown),
+        decoded=decoded_in(shown),
         file=file,
     )
 

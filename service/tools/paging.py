@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable
-from typing import Annotated, TypeVar
+from typing import Annotated, Generic, TypeVar
 
 from pydantic import BaseModel, Field
+from pydantic_core import to_json
 
 from service.errors import InvalidCursorError
 
@@ -20,24 +21,34 @@ Cursor = Annotated[
 RowT = TypeVar("RowT", bound=BaseModel | str)
 
 
-def fitting(rows: Iterable[RowT], budget: int) -> list[RowT]:
-    """The first rows, at least one, whose JSON takes at most ``budget`` bytes together.
+class Page(Generic[RowT]):
+    """Rows whose JSON takes at most ``budget`` bytes together; the first one always fits.
 
-    Takes no more rows than it needs to find out. A page has to know its size before its cursor
-    is made: rows cut from a finished answer would belong to no page at all.
+    A page has to know its size before its cursor is made: rows cut from a finished answer would
+    belong to no page at all.
     """
-    kept: list[RowT] = []
+
+    def __init__(self, budget: int) -> None:
+        self.rows: list[RowT] = []
+        self._left = budget
+
+    def take(self, row: RowT) -> bool:
+        """Add a row, or tell that it does not fit."""
+        left = self._left - len(to_json(row)) - len(",")
+        if self.rows and left < 0:
+            return False
+        self.rows.append(row)
+        self._left = left
+        return True
+
+
+def fitting(rows: Iterable[RowT], budget: int) -> list[RowT]:
+    """The longest beginning of ``rows`` that makes a page; takes one row more to find out."""
+    page: Page[RowT] = Page(budget)
     for row in rows:
-        budget -= _json_bytes(row) + len(",")
-        if kept and budget < 0:
+        if not page.take(row):
             break
-        kept.append(row)
-    return kept
-
-
-def _json_bytes(row: BaseModel | str) -> int:
-    text = row if isinstance(row, str) else row.model_dump_json()
-    return len(text.encode()) + len('""')
+    return page.rows
 
 
 class Query:

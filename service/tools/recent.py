@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated
 
 from pydantic import BaseModel, Field
@@ -16,9 +17,18 @@ from service.model.candump import format_line
 from service.model.frame import Frame
 from service.registry import Effect, Result
 from service.tools.decoded import DecodedRow, decoded_row
-from service.tools.history import Selector, databases_for, frames_of, rows, selector
+from service.tools.history import (
+    Row,
+    Selector,
+    databases_for,
+    decoded_in,
+    frames_of,
+    lines_in,
+    row_of,
+    selector,
+)
 from service.tools.live import BusName, Decode, LiveDatabase, LiveExpression
-from service.tools.paging import Cursor, Limit, Query, fitting
+from service.tools.paging import Cursor, Limit, Page, Query, fitting
 from service.tools.registry import registry
 
 _CHUNK = 4096
@@ -85,19 +95,24 @@ def bus_recent(
     now = context.clock()
     if start is None and seconds is not None:
         start = bus.ring.sequence_at(now - seconds)
-    newest_only = start is None or latest
     first = bus.ring.first_sequence if start is None else start
-    view = _scan(bus.ring, first, selected, None if newest_only else limit)
-    groups = _latest(view.entries) if latest else []
     budget = context.answer_bytes // 2
-    if newest_only:
-        newest_first = () if latest else reversed(view.entries[-limit:])
-        page = rows(newest_first, decoders, budget).reversed()
+    shown, newest, warnings = list[Row](), list[LatestRow](), list[str]()
+    if start is not None and not latest:
+        page: Page[Row] = Page(budget)
+        view = _scan(bus.ring, first, selected, lambda e: page.take(row_of(e, decoders)), limit)
+        shown = page.rows
     else:
-        page = rows(view.entries, decoders, budget)
-        if len(page) < len(view.entries):  # the rest is for the next cursor, counts and all
-            view = _scan(bus.ring, first, selected, len(page))
-    newest = fitting((_latest_row(group, decoders) for group in groups[:limit]), budget)
+        entries: list[Entry] = []
+        view = _scan(bus.ring, first, selected, partial(_keep, entries))
+        if latest:
+            groups = _latest(entries)
+            newest = fitting((_latest_row(group, decoders) for group in groups[:limit]), budget)
+            warnings = _hidden_ids(len(groups) - len(newest))
+        else:
+            wanted = entries[-limit:]
+            shown = fitting((row_of(e, decoders) for e in reversed(wanted)), budget)[::-1]
+            warnings = _hidden_rows(len(wanted) - len(shown))
     result = Recent(
         interface=interface,
         at=now,
@@ -105,45 +120,62 @@ def bus_recent(
         matched=view.matched,
         lost=view.lost,
         gaps=view.gaps,
-        events=page.events,
-        decoded=page.decoded,
+        events=lines_in(shown),
+        decoded=decoded_in(shown),
         latest=newest,
         next_cursor=query.cursor(view.end),
         more=view.end < bus.ring.next_sequence,
     )
-    return Result(result, _warnings(view, len(groups) - len(newest)))
+    return Result(result, [*_warnings(view), *warnings])
 
 
 @dataclass(slots=True)
 class _View:
-    """The selected entries of a scan that ended before the sequence number ``end``."""
+    """What a scan came by that ended before the sequence number ``end``."""
 
-    entries: Sequence[Entry]
     end: int
-    examined: int
-    matched: int
-    gaps: int
-    lost: int
+    examined: int = 0
+    matched: int = 0
+    gaps: int = 0
+    lost: int = 0
 
 
-def _scan(ring: Ring, start: int, selected: Selector, limit: int | None) -> _View:
-    """From ``start`` to the present as of now, or until ``limit`` entries are selected."""
+def _scan(
+    ring: Ring,
+    start: int,
+    selected: Selector,
+    take: Callable[[Entry], bool],
+    limit: int | None = None,
+) -> _View:
+    """Offer the selected entries from ``start`` to the present as of now.
+
+    Ends before one that is not taken, and behind the ``limit``-th. The history is looked at once:
+    while it is written, a second look would find other entries.
+    """
+    view = _View(start)
     present = ring.next_sequence
-    entries: list[Entry] = []
-    examined = gaps = lost = 0
-    while start < present:
-        part = ring.since(start, min(_CHUNK, present - start))
-        lost += part.lost
-        start = part.next_sequence
+    while view.end < present:
+        part = ring.since(view.end, min(_CHUNK, present - view.end))
+        view.lost += part.lost
         for entry in part.entries:
-            examined += 1
-            if not selected.shows(entry):
-                continue
-            gaps += entry.gap is not None
-            entries.append(entry)
-            if limit is not None and len(entries) >= limit:
-                return _View(entries, entry.sequence + 1, examined, len(entries) - gaps, gaps, lost)
-    return _View(entries, start, examined, len(entries) - gaps, gaps, lost)
+            view.end = entry.sequence
+            shown = selected.shows(entry)
+            if shown and not take(entry):
+                return view
+            view.end += 1
+            view.examined += 1
+            if shown:
+                view.gaps += entry.gap is not None
+                view.matched += entry.gap is None
+                if view.matched + view.gaps == limit:
+                    return view
+        view.end = part.next_sequence
+    return view
+
+
+def _keep(entries: list[Entry], entry: Entry) -> bool:
+    entries.append(entry)
+    return True
 
 
 def _start(ring: Ring, position: int | None) -> int | None:
@@ -189,12 +221,20 @@ def _latest_row(group: _Group, decoders: Sequence[Decoder] | None) -> LatestRow:
     )
 
 
-def _warnings(view: _View, hidden_ids: int) -> list[str]:
+def _warnings(view: _View) -> list[str]:
     warnings = []
     if view.lost:
         warnings.append(f"{view.lost} entries were overwritten before this call could see them")
     if view.gaps:
         warnings.append(f"frames may be missing at {view.gaps} places; see the lines '# gap'")
-    if hidden_ids > 0:
-        warnings.append(f"{hidden_ids} more ids; raise 'limit' or use 'expression'")
     return warnings
+
+
+def _hidden_ids(count: int) -> list[str]:
+    return [f"{count} more ids; raise 'limit' or use 'expression'"] if count > 0 else []
+
+
+def _hidden_rows(count: int) -> list[str]:
+    if count == 0:
+        return []
+    return [f"{count} older rows did not fit; read them from 'seconds' ago on, with the cursors"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +16,7 @@ from service.dispatch import Limits
 from service.model.candump import format_line
 from service.model.frame import Frame
 from service.tools.paging import fitting
-from tests.service.tools.rig import ARMED, Rig, opened
+from tests.service.tools.rig import ARMED, UNARMED, Rig, opened
 from tests.service.tools.test_live import fed
 
 SMALL = Limits(response_bytes=4096)
@@ -79,15 +81,65 @@ async def test_the_newest_frames_are_shown_when_not_all_fit(narrow: Rig) -> None
     await fed(narrow, ARMED, *DRIVE)
     page = await narrow.data("bus_recent", interface=ARMED, limit=1000)
     assert "truncated" not in page
+    assert page["matched"] == len(DRIVE) > len(page["events"])
     newest = [frame.data.hex().upper() for frame in DRIVE][-len(page["events"]) :]
     assert [line.split("#")[1] for line in page["events"]] == newest
+
+
+async def test_a_summary_that_does_not_fit_says_how_much_is_missing(tmp_path: Path) -> None:
+    with opened(tmp_path, limits=Limits(response_bytes=2048)) as rig:
+        file = rig.capture("drive.log", format_line(DRIVE[0]))
+        envelope = await rig.call("decode", file=file, dbc="complex.dbc")
+        whole = await rig.data("dbc_inspect", dbc="complex.dbc", message="DriveState")
+    hidden = whole["messages"][0]["signal_count"] - len(envelope["data"]["signals"])
+    assert hidden > 0
+    assert any(warning.startswith(f"{hidden} more signals") for warning in envelope["warnings"])
+
+
+async def test_rows_that_do_not_fit_are_told(narrow: Rig) -> None:
+    await fed(narrow, ARMED, *DRIVE)
+    recent = await narrow.call("bus_recent", interface=ARMED, limit=100)
+    hidden = 100 - len(recent["data"]["events"])
+    assert f"{hidden} older rows did not fit" in recent["warnings"][0]
+
+
+@pytest.fixture
+def busy_threads() -> Iterator[None]:
+    """Threads take turns as often as they can: what may come between two looks does come."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(usual)
+
+
+@pytest.mark.usefixtures("busy_threads")
+async def test_a_history_that_is_written_while_it_is_read_loses_nothing_uncounted(
+    narrow: Rig,
+) -> None:
+    """The ring holds 20 entries, a page fewer: much is overwritten, and all of it is counted."""
+    cursor = (await narrow.data("bus_recent", interface=UNARMED))["next_cursor"]
+    frames = [Frame(0x100, index.to_bytes(3, "big")) for index in range(40_000)]
+    narrow.drivers[UNARMED].feed(*frames)  # its reader writes while the pages are read
+    call = {"interface": UNARMED, "limit": 20, "decode": True, "dbc": "complex.dbc"}
+    position = lost = 0
+    with anyio.fail_after(20):
+        while position < len(frames):
+            page = await narrow.data("bus_recent", **call, cursor=cursor)
+            shown = [int(row["frame"].split("#")[1], 16) for row in page["decoded"]]
+            position += page["lost"]
+            assert shown == list(range(position, position + len(shown)))
+            position += len(shown)
+            lost += page["lost"]
+            cursor = page["next_cursor"]
+    assert position == len(frames)
+    assert lost > 0
 
 
 @given(st.lists(st.text(max_size=30), max_size=30), st.integers(min_value=0, max_value=400))
 def test_a_page_is_the_longest_beginning_that_fits(rows: list[str], budget: int) -> None:
     kept = fitting(iter(rows), budget)
     assert kept == rows[: len(kept)]
-    sizes = [len(row.encode()) + 3 for row in rows]
+    sizes = [len(json.dumps(row, ensure_ascii=False).encode()) + len(",") for row in rows]
     assert len(kept) <= 1 or sum(sizes[: len(kept)]) <= budget
     if len(kept) < len(rows):
         assert sum(sizes[: len(kept) + 1]) > budget
