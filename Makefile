@@ -30,8 +30,10 @@ unit: $(READY) ## unit tests
 integration: $(READY) ## the real processes, end to end, against our service and the MCP SDK
 	$(BIN)/python -m pytest -q tests_integration
 
-bench: $(READY) ## benchmarks: ratios against a peer or a limit in the same run
-	@for bench in bench/*.py; do echo "== $$bench"; $(BIN)/python $$bench || exit 1; done
+bench: $(READY) ## benchmarks: ratios against a peer or a limit in the same run; BENCH=--quick for a look
+	@$(BIN)/python -m bench.relays $(BENCH)
+	@$(BIN)/python -m bench.http_client
+	@$(BIN)/python -m bench.candump_reader
 
 docs: $(READY) ## write the generated pages: docs/tools.md and docs/errors.md
 	$(BIN)/python -m scripts.generate_docs

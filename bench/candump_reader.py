@@ -1,6 +1,6 @@
 """Frames per second of the columnar candump reader against python-can's, on one file in one run.
 
-python bench/candump_reader.py [--frames 300000]
+python -m bench.candump_reader [--frames 300000]
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""Relays side by side: the same work against the same server, in turns."""
