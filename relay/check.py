@@ -22,15 +22,17 @@ from relay.core.events import (
     ExchangeId,
     ServerAnswered,
     ServerEnded,
+    ServerSent,
 )
 from relay.core.versions import LEGACY_VERSIONS, MODERN_VERSIONS
 from relay.http.interface import HttpClient
 from relay.logs import printable
-from relay.shell import Core, Recorder, Shell
+from relay.shell import Core, Recorder, Shell, termination_signals
 
 _PROTOCOL_VERSION = LEGACY_VERSIONS[-1]
 _MAX_PAGES = 1000
 _METHOD_NOT_FOUND = -32601
+_STREAMABLE_HTTP, _HTTP_SSE = "streamable HTTP", "HTTP+SSE"
 _GREEN, _RED = 32, 31  # ECMA-48, 8.3.117 (SGR)
 
 JsonObject = dict[str, object]
@@ -57,6 +59,8 @@ class Report:
     capabilities: list[str] = field(default_factory=list)
     tools: int | None = None
     latency_ms: dict[str, float] = field(default_factory=dict)
+    transport: str | None = None
+    proxy: str | None = None
     tls: Mapping[str, str] | None = None
     error: str | None = None
     remedy: str | None = None
@@ -78,6 +82,8 @@ class InProcessClient:
         self._said: asyncio.Queue[Event] = asyncio.Queue()
         self._waiting: dict[int | str | None, asyncio.Future[_Answer]] = {}
         self._last_id = 0
+        self.latency_ms: dict[str, float] = {}
+        """From each request to its answer, as a client sees it."""
 
     async def events(self) -> AsyncIterator[Event]:
         while True:
@@ -106,8 +112,10 @@ class InProcessClient:
         """Return the result of a request; :class:`CheckError` with the text of its error."""
         self._last_id += 1
         waiter = self._waiting[self._last_id] = asyncio.get_running_loop().create_future()
+        begun = time.perf_counter()
         self._say({"id": self._last_id, "method": method, "params": params})
         answer = await waiter
+        self.latency_ms.setdefault(method, _milliseconds_since(begun))
         if answer.error is not None:
             raise CheckError(f"{method}: {answer.error.get('message')}", _remedy(answer.error))
         return answer.result or {}
@@ -133,27 +141,27 @@ class _Sent:
 
 
 class _Watcher:
-    """Takes times and versions from what passes the shell."""
+    """Takes times, versions and the transport from what passes the shell."""
 
     def __init__(self, also: Recorder | None) -> None:
         self._also = also
         self.latency_ms: dict[str, float] = {}
         self.protocol_version: str | None = None
+        self.transport: str | None = None
         self._open: dict[ExchangeId, _Sent] = {}
 
     def record(self, event: Event, commands: list[Command]) -> None:
         if self._also is not None:
             self._also(event, commands)
-        now = time.perf_counter()
         match event:
             case ServerAnswered(exchange=exchange, status=status) if exchange in self._open:
-                # A version that was only tried, or refused, is not the server's.
-                version = self._open[exchange].protocol_version
-                if status < 300 and version is not None:
-                    self.protocol_version = version
+                if status < 300:
+                    self._accepted(self._open[exchange])
+            case ServerSent(event="endpoint"):  # 2024-11-05, basic/transports
+                self.transport = _HTTP_SSE
             case ServerEnded(exchange=exchange) if exchange in self._open:
                 sent = self._open.pop(exchange)
-                self.latency_ms.setdefault(sent.method, round((now - sent.at) * 1000, 1))
+                self.latency_ms.setdefault(sent.method, _milliseconds_since(sent.at))
             case _:
                 pass
         for command in commands:
@@ -161,7 +169,12 @@ class _Watcher:
                 method = msgspec.json.decode(command.body, type=_Answer).method or "answer"
                 headers = {name.lower(): value for name, value in command.headers}
                 version = headers.get("mcp-protocol-version")
-                self._open[command.exchange] = _Sent(method, now, version)
+                self._open[command.exchange] = _Sent(method, time.perf_counter(), version)
+
+    def _accepted(self, sent: _Sent) -> None:
+        """Learn from a request that the server took: what was only tried is not the server's."""
+        self.protocol_version = sent.protocol_version or self.protocol_version
+        self.transport = self.transport or _STREAMABLE_HTTP
 
 
 def as_json(report: Report) -> str:
@@ -174,10 +187,12 @@ def as_text(report: Report, *, colour: bool) -> str:
     rows = {
         "server": " ".join(filter(None, (report.server_name, report.server_version))) or None,
         "era": report.era,
+        "transport": report.transport,
         "protocol version": report.protocol_version,
         "capabilities": ", ".join(report.capabilities) or None,
         "tools": None if report.tools is None else str(report.tools),
         **{method: f"{latency} ms" for method, latency in report.latency_ms.items()},
+        "proxy": report.proxy,
         **{f"TLS {name}": value for name, value in (report.tls or {}).items()},
     }
     shown = {name: value for name, value in rows.items() if value is not None}
@@ -192,6 +207,10 @@ def as_text(report: Report, *, colour: bool) -> str:
         lines.append(_painted(f"failed: {printable(report.error or '')}", _RED, colour))
         lines.append(f"next step: {report.remedy}")
     return "\n".join(lines)
+
+
+def _milliseconds_since(begun: float) -> float:
+    return round((time.perf_counter() - begun) * 1000, 1)
 
 
 def _painted(text: str, code: int, colour: bool) -> str:
@@ -209,15 +228,20 @@ async def check(
     """Open a session, list all tools, close it; what fails is in the report."""
     client, watcher, report = InProcessClient(), _Watcher(record), Report(url)
     shell = Shell(core, client, http, max_message_size=max_message_size, record=watcher.record)
-    async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(shell.run())
-        try:
-            await _talk(client, report)
-            report.ok = True
-        except CheckError as error:
-            report.error, report.remedy = str(error), error.remedy
-        client.finish()
-    report.latency_ms = watcher.latency_ms
+    # A signal must not leave the session on the server.
+    with termination_signals(shell.terminate):
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(shell.run())
+            try:
+                await _talk(client, report)
+                report.ok = True
+            except CheckError as error:
+                report.error, report.remedy = str(error), error.remedy
+            client.finish()
+    report.transport = watcher.transport
+    # Over HTTP+SSE the answer to a request does not come with the response to its POST.
+    over_sse = watcher.transport == _HTTP_SSE
+    report.latency_ms = client.latency_ms if over_sse else watcher.latency_ms
     report.protocol_version = watcher.protocol_version or report.protocol_version
     if report.protocol_version is not None:
         report.era = "modern" if report.protocol_version in MODERN_VERSIONS else "legacy"

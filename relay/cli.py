@@ -21,18 +21,17 @@ from typing import NoReturn
 
 import msgspec
 
-from relay import __version__, check, logs, settings, trace
-from relay.core.options import Options, ProtocolEra
+from relay import __version__, logs, settings
+from relay.core.options import Options, ProtocolEra, Transport
 from relay.core.session import Session
-from relay.http.direct import DirectHttpClient
+from relay.given_headers import BEARER_VARIABLE
+from relay.http.choose import Chosen, choose_client
 from relay.http.errors import HttpConfigError
-from relay.http.interface import HttpClient, Timeouts
-from relay.http.target import parse_target
-from relay.http.tls import tls_context
 from relay.loop import RelayLoop
-from relay.settings import OPTIONS, Settings, UsageError
+from relay.settings import OPTIONS, Settings
 from relay.shell import INTERNAL_ERROR, Recorder, Shell, termination_signals
 from relay.stdio import StdioClient
+from relay.usage import UsageError
 
 PROGRAM = "canferry-relay"
 _log = logging.getLogger(__name__)
@@ -100,13 +99,13 @@ def _parser(command: str | None) -> _Parser:
         default=[],
         metavar="'NAME: VALUE'",
         help="send this header too (repeatable); ${VARIABLE} in the value is filled in from the"
-        " environment, which keeps secrets out of the process list",
+        " environment and ${file:PATH} from a file, which keeps secrets out of the process list",
     )
     parser.add_argument(
         "--bearer-env",
         metavar="NAME",
         help="send the token in this environment variable as bearer"
-        f" (default {settings.BEARER_VARIABLE}, when it is set)",
+        f" (default {BEARER_VARIABLE}, when it is set)",
     )
     for option in OPTIONS:
         if option.parse is settings.parse_switch:
@@ -133,13 +132,18 @@ def _replay_parser() -> _Parser:
 def _run(chosen: Settings, *, checking: bool, as_json: bool) -> int:
     options = Options(
         protocol_era=ProtocolEra(chosen.protocol_era),
+        transport=Transport(chosen.transport),
+        drain_timeout=chosen.drain_timeout,
+        total_timeout=chosen.timeout_total or 0.0,
+        merge_pages=chosen.merge_pages,
         max_line=chosen.max_message_size or sys.maxsize,
         server_name=chosen.host,
         client_version=__version__,
+        secret=os.urandom(16).hex(),
     )
     with ExitStack() as stack:
         try:
-            http = _http_client(chosen)
+            http = choose_client(chosen)
             with _writable("--log-file", chosen.log_file):
                 stack.enter_context(
                     logs.logging_to(
@@ -155,40 +159,29 @@ def _run(chosen: Settings, *, checking: bool, as_json: bool) -> int:
         session = Session(options)
         runner = stack.enter_context(asyncio.Runner(loop_factory=RelayLoop))
         if checking:
-            report = runner.run(_check(chosen, session, http, record))
-            print(check.as_json(report) if as_json else check.as_text(report, colour=_colour()))
-            return 0 if report.ok else 1
+            return runner.run(_check(chosen, session, http, record, as_json=as_json))
         return runner.run(_relay(chosen, session, http, record))
 
 
-def _http_client(chosen: Settings) -> DirectHttpClient:
-    tls = None  # loading the system's authorities takes a fifth of a start over http
-    if parse_target(chosen.url).tls or chosen.cacert or chosen.cert or chosen.insecure:
-        tls = tls_context(
-            cacert=chosen.cacert, cert=chosen.cert, key=chosen.key, insecure=chosen.insecure
-        )
-    timeouts = Timeouts(
-        connect=chosen.timeout_connect, head=chosen.timeout_head, idle=chosen.timeout_read
-    )
-    return DirectHttpClient(chosen.url, headers=chosen.headers, timeouts=timeouts, tls=tls)
-
-
 async def _check(
-    chosen: Settings, session: Session, http: DirectHttpClient, record: Recorder | None
-) -> check.Report:
-    report = await check.check(
-        session, http, chosen.url, max_message_size=chosen.max_message_size, record=record
-    )
-    report.tls = http.tls_facts
-    return report
-
-
-async def _relay(
-    chosen: Settings, session: Session, http: HttpClient, record: Recorder | None
+    chosen: Settings, session: Session, http: Chosen, record: Recorder | None, *, as_json: bool
 ) -> int:
+    from relay import check
+
+    report = await check.check(
+        session, http.client, chosen.url, max_message_size=chosen.max_message_size, record=record
+    )
+    report.tls = http.tls_facts()
+    if chosen.proxy is not None:
+        report.proxy = f"{chosen.proxy.url} (from {chosen.proxy.source})"
+    print(check.as_json(report) if as_json else check.as_text(report, colour=_colour()))
+    return 0 if report.ok else 1
+
+
+async def _relay(chosen: Settings, session: Session, http: Chosen, record: Recorder | None) -> int:
     limit = chosen.max_message_size
     client = StdioClient(max_line=limit)
-    shell = Shell(session, client, http, max_message_size=limit, record=record)
+    shell = Shell(session, client, http.client, max_message_size=limit, record=record)
     with termination_signals(shell.terminate):
         return await shell.run()
 
@@ -206,12 +199,16 @@ def _writable(option: str, path: str | None) -> Iterator[None]:
 def _recorder(path: str | None, options: Options, stack: ExitStack) -> Recorder | None:
     if path is None:
         return None
+    from relay import trace
+
     writer = trace.TraceWriter(path, msgspec.to_builtins(options))
     stack.callback(writer.close)
     return writer.record
 
 
 def _replay(path: str) -> int:
+    from relay import trace
+
     try:
         recorded = trace.read_trace(path)
         core = Session(msgspec.convert(recorded.options, Options))

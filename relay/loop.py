@@ -11,7 +11,7 @@ import asyncio
 import socket
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 
 if sys.platform == "win32":
@@ -19,37 +19,54 @@ if sys.platform == "win32":
 else:
     from asyncio import SelectorEventLoop as _SystemLoop
 
-Resolve = Callable[..., Sequence[tuple[object, ...]]]
+Addresses = Sequence[tuple[object, ...]]
+Resolve = Callable[..., Addresses]
 
 
 class RelayLoop(_SystemLoop):
-    """The system's default loop with each look-up in a daemon thread of its own."""
+    """The system's default loop with each look-up in a daemon thread of its own.
+
+    Connections to one name that begin at the same time share a look-up: a client may send
+    thousands of requests at once, and there must not be as many threads.
+    """
 
     def __init__(self, resolve: Resolve = socket.getaddrinfo) -> None:
         super().__init__()
         self._resolve = resolve
+        self._under_way: dict[Hashable, asyncio.Future[Addresses]] = {}
 
     async def getaddrinfo(  # type: ignore[override]
         self, host: object, port: object, **hints: int
-    ) -> Sequence[tuple[object, ...]]:
-        found: asyncio.Future[Sequence[tuple[object, ...]]] = self.create_future()
+    ) -> Addresses:
+        question = (host, port, *sorted(hints.items()))
+        found = self._under_way.get(question)
+        if found is None:
+            found = self._under_way[question] = self._look_up(host, port, hints)
+            found.add_done_callback(lambda _: self._under_way.pop(question))
+        return await asyncio.shield(found)  # others may wait for it when this one no longer does
 
-        def settle(answer: Sequence[tuple[object, ...]] | OSError) -> None:
-            if found.done():
-                return  # nobody waits any more
+    def _look_up(
+        self, host: object, port: object, hints: Mapping[str, int]
+    ) -> asyncio.Future[Addresses]:
+        found: asyncio.Future[Addresses] = self.create_future()
+
+        def settle(answer: Addresses | OSError) -> None:
             if isinstance(answer, OSError):
                 found.set_exception(answer)
+                found.exception()  # seen, even if nobody waits any more
             else:
                 found.set_result(answer)
 
-        def look_up() -> None:
-            answer: Sequence[tuple[object, ...]] | OSError
+        def run() -> None:
+            answer: Addresses | OSError
             try:
                 answer = self._resolve(host, port, **hints)
             except OSError as error:  # socket.gaierror is one
                 answer = error
+            except UnicodeError:  # a label that is empty or longer than 63 bytes
+                answer = socket.gaierror(socket.EAI_NONAME, "not a host name")
             with suppress(RuntimeError):  # the loop has ended meanwhile
                 self.call_soon_threadsafe(settle, answer)
 
-        threading.Thread(target=look_up, name="resolver", daemon=True).start()
-        return await found
+        threading.Thread(target=run, name="resolver", daemon=True).start()
+        return found

@@ -6,35 +6,26 @@ from which come its flag, its variable, its line in ``--help`` and its check.
 
 from __future__ import annotations
 
-import ipaddress
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from io import FileIO
+from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
-import msgspec
+from relay.given_headers import GivenHeader, SecretFile, bearer, parse_header
+from relay.proxies import Proxy, is_loopback, proxy_for
+from relay.usage import UsageError
 
 ERAS = ("auto", "legacy", "modern")
 LOG_LEVELS = ("debug", "info", "warning", "error")
 LOG_FORMATS = ("text", "json")
 URL_EXAMPLE = "give a URL such as https://rig.example/mcp"
-BEARER_VARIABLE = "MCP_BEARER_TOKEN"
+TRANSPORTS = ("auto", "streamable-http", "sse")
 
-_REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _SIZE = re.compile(r"(\d+)\s*(|[kmg])(?:i?b)?", re.IGNORECASE)
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
-
-
-class UsageError(Exception):
-    """An option cannot be used; the text names it, its value and the remedy."""
-
-    def __init__(self, option: str, problem: str, remedy: str) -> None:
-        super().__init__(f"{option}: {problem}; {remedy}")
-        self.option = option
-        self.problem = problem
-        self.remedy = remedy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,12 +33,18 @@ class Settings:
     """Everything a run needs. Times are seconds (None: no limit), sizes bytes (0: no limit)."""
 
     url: str
-    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    headers: tuple[GivenHeader, ...] = ()
+    bearer_file: str | None = None
+    proxy: Proxy | None = None
     protocol_era: str = "auto"
+    transport: str = "auto"
     timeout_connect: float | None = 10.0
     timeout_head: float | None = 60.0
     timeout_read: float | None = 300.0
+    timeout_total: float | None = 3600.0
+    drain_timeout: float = 5.0
     max_message_size: int = 100 << 20
+    merge_pages: bool = False
     cacert: str | None = None
     cert: str | None = None
     key: str | None = None
@@ -83,11 +80,15 @@ class Option:
         return "CANFERRY_RELAY_" + self.name.upper()
 
 
-def _seconds(text: str) -> float | None:
+def _duration(text: str) -> float:
     seconds = float(text)
     if not math.isfinite(seconds) or seconds < 0:
         raise ValueError
-    return seconds or None
+    return seconds
+
+
+def _limit(text: str) -> float | None:
+    return _duration(text) or None
 
 
 def _size(text: str) -> int:
@@ -109,26 +110,61 @@ def _readable(text: str) -> str:
 
 OPTIONS = (
     Option(
+        "bearer_file",
+        "send the token in FILE as bearer; read again when the server answers 401",
+        str,
+        "FILE",
+    ),
+    Option(
+        "proxy",
+        "reach the server through this HTTP proxy, http://[user:password@]host:port; none:"
+        " through no proxy (default: HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, minus NO_PROXY)",
+        str,
+        "URL",
+    ),
+    Option(
         "protocol_era",
         "what the server speaks: legacy is MCP 2025-11-25 and older, modern 2026-07-28;"
         " auto finds out (default auto)",
         choices=ERAS,
     ),
     Option(
-        "timeout_connect", "seconds to reach the server (default 10; 0: no limit)", _seconds, "S"
+        "transport",
+        "what carries a legacy session: sse is HTTP+SSE of 2024-11-05; auto finds out"
+        " (default auto)",
+        choices=TRANSPORTS,
     ),
+    Option("timeout_connect", "seconds to reach the server (default 10; 0: no limit)", _limit, "S"),
     Option(
         "timeout_head",
         "seconds from a request to the head of its response (default 60; 0: no limit);"
         " some servers hold the head back for 15 s of a long call",
-        _seconds,
+        _limit,
         "S",
     ),
     Option(
         "timeout_read",
         "seconds of silence allowed within a response (default 300; 0: no limit)",
-        _seconds,
+        _limit,
         "S",
+    ),
+    Option(
+        "timeout_total",
+        "seconds for one request of the client from its start to its answer (default 3600;"
+        " 0: no limit)",
+        _limit,
+        "S",
+    ),
+    Option(
+        "drain_timeout",
+        "seconds that requests in flight get when the client has closed stdin (default 5)",
+        _duration,
+        "S",
+    ),
+    Option(
+        "merge_pages",
+        "answer a list request with all pages of the server in one",
+        parse_switch,
     ),
     Option(
         "max_message_size",
@@ -148,46 +184,58 @@ OPTIONS = (
 )
 
 _REMEDIES: Mapping[Callable[[str], object], str] = {
-    _seconds: "give seconds such as 30 or 0.5, or 0 for no limit",
+    _limit: "give seconds such as 30 or 0.5, or 0 for no limit",
+    _duration: "give seconds such as 5, or 0 for not at all",
     _size: "give bytes, or a number with K, M or G such as 64M",
     parse_switch: "give true or false",
 }
 
 
 def resolve(
-    url: str, given: Mapping[str, object], headers: Sequence[str], environ: Mapping[str, str]
+    url: str, given: Mapping[str, Any], headers: Sequence[str], environ: Mapping[str, str]
 ) -> Settings:
     """Combine what was given, and check what does not belong to HTTP itself.
 
-    ``given`` holds the flags that were used by option name, as text (``insecure`` as a bool), and
+    ``given`` holds the flags that were used by option name, as text (switches as a bool), and
     ``bearer_env``, the name of the variable with the bearer token. ``headers`` are
-    ``Name: value`` with ``${VARIABLE}`` in the value.
+    ``Name: value`` with ``${VARIABLE}`` and ``${file:PATH}`` in the value.
 
     :raises UsageError: for the first thing that cannot be used.
     """
     parts = _split(url)
-    values = _values(given, environ)
+    values, sources = _values(given, environ)
     if values.get("key") and not values.get("cert"):
         raise UsageError("--key", "there is no certificate to go with it", "add --cert FILE")
-    sent = [_header(text, environ) for text in headers]
-    sent += _bearer(given.get("bearer_env"), sent, environ)
-    warnings = _warnings(parts, sent, insecure=bool(values.get("insecure")))
-    return msgspec.convert(
-        {**values, "url": url, "headers": sent, "warnings": warnings}, type=Settings
+    sent = [parse_header(text, environ) for text in headers]
+    file = None
+    if path := values.get("bearer_file"):
+        file = SecretFile(path, sources["bearer_file"], token=True)
+    sent += bearer(given.get("bearer_env"), file, sent, environ)
+    proxy = (values["proxy"], sources["proxy"]) if "proxy" in values else None
+    values["proxy"] = proxy_for(parts, proxy, environ)
+    return Settings(
+        url=url,
+        headers=tuple(sent),
+        warnings=_warnings(parts, sent, insecure=bool(values.get("insecure"))),
+        **values,
     )
 
 
-def _values(given: Mapping[str, object], environ: Mapping[str, str]) -> dict[str, object]:
-    values: dict[str, object] = {}
+def _values(
+    given: Mapping[str, Any], environ: Mapping[str, str]
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the values by option name, and the flag or variable that each came from."""
+    values: dict[str, Any] = {}
+    sources: dict[str, str] = {}
     for option in OPTIONS:
-        value = given.get(option.name)
-        if isinstance(value, str):
-            values[option.name] = _parsed(option, option.flag, value)
-        elif value:
-            values[option.name] = value
-        elif text := environ.get(option.variable):
-            values[option.name] = _parsed(option, option.variable, text)
-    return values
+        value, source = given.get(option.name), option.flag
+        if value is None or value is False:
+            value, source = environ.get(option.variable) or None, option.variable
+        if value is None:
+            continue
+        values[option.name] = _parsed(option, source, value) if isinstance(value, str) else value
+        sources[option.name] = source
+    return values, sources
 
 
 def _parsed(option: Option, source: str, text: str) -> object:
@@ -205,48 +253,16 @@ def _parsed(option: Option, source: str, text: str) -> object:
 
 def _split(url: str) -> SplitResult:
     try:
-        return urlsplit(url)
+        parts = urlsplit(url)
+        _ = parts.port
     except ValueError as error:
-        raise UsageError("URL", f"{url!r} cannot be read ({error})", URL_EXAMPLE) from None
-
-
-def _header(text: str, environ: Mapping[str, str]) -> tuple[str, str]:
-    """Split ``Name: value`` and fill in variables; what is filled in never gets into an error."""
-    name, colon, value = text.partition(":")
-    if not colon:
-        raise UsageError("--header", f"{text!r} is not a header", "write it as 'Name: value'")
-
-    def filled(match: re.Match[str]) -> str:
-        if match[1] not in environ:
-            raise UsageError("--header", f"{name} needs the variable {match[1]}", f"set {match[1]}")
-        return environ[match[1]]
-
-    return name.strip(), _REFERENCE.sub(filled, value).strip()
-
-
-def _bearer(
-    variable: object, sent: Sequence[tuple[str, str]], environ: Mapping[str, str]
-) -> list[tuple[str, str]]:
-    by_hand = any(name.lower() == "authorization" for name, _ in sent)
-    if variable is None and (by_hand or not environ.get(BEARER_VARIABLE)):
-        return []
-    if by_hand:
-        raise UsageError(
-            "--bearer-env", "there is an Authorization header from -H too", "use one of them"
-        )
-    name = str(variable or BEARER_VARIABLE)
-    token = environ.get(name, "").strip()
-    if not token:
-        raise UsageError("--bearer-env", f"the variable {name} is empty", f"set {name}")
-    if not re.fullmatch(r"[!-~]+", token):
-        raise UsageError(
-            "--bearer-env", f"the value of {name} is no token", "it must be visible ASCII"
-        )
-    return [("Authorization", f"Bearer {token}")]
+        shown = url.rpartition("@")[2]
+        raise UsageError("URL", f"{shown!r} is not a URL ({error})", URL_EXAMPLE) from None
+    return parts
 
 
 def _warnings(
-    parts: SplitResult, sent: Sequence[tuple[str, str]], *, insecure: bool
+    parts: SplitResult, sent: Sequence[GivenHeader], *, insecure: bool
 ) -> tuple[str, ...]:
     warnings = []
     if insecure and parts.scheme == "https":
@@ -254,14 +270,13 @@ def _warnings(
             "--insecure: the server's certificate is not verified; anyone on the way can read and"
             " change what is sent (use --cacert for a private authority)"
         )
-    credentials = any(name.lower() in ("authorization", "cookie") for name, _ in sent)
-    if credentials and parts.scheme == "http" and not _is_loopback(parts.hostname or ""):
+    credentials = any(header.name.lower() in ("authorization", "cookie") for header in sent)
+    if credentials and parts.scheme == "http" and not is_loopback(parts.hostname or ""):
         warnings.append(f"credentials go to {parts.hostname} unencrypted; use https:// or a tunnel")
+    warnings += [
+        f"{file.option}: every user of this machine can read {file.path!r}; chmod o-r it"
+        for header in sent
+        for file in header.files
+        if file.exposed
+    ]
     return tuple(warnings)
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")

@@ -204,10 +204,9 @@ class Shell:
     async def _exchange(self, request: Request) -> None:
         exchange = request.exchange
         outcome: Event = ServerEnded(exchange)
+        wanted = HttpRequest(request.verb.value, request.headers, request.body, request.target)
         try:
-            async with self._http.exchange(
-                HttpRequest(request.verb.value, request.headers, request.body)
-            ) as response:
+            async with self._http.exchange(wanted) as response:
                 await self._tell_of(
                     exchange, ServerAnswered(exchange, response.status, dict(response.headers))
                 )

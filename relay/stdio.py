@@ -3,12 +3,16 @@
 Both are bytes and end in LF on every system. Pipes, files and terminals have no common
 non-blocking form across the three systems, so a daemon thread blocks in ``read`` and another in
 ``write``; what they hand over is bounded in bytes. Neither can hold up the end of the process.
+
+A client that is killed does not always close stdin: another process it has started may hold the
+pipe too. So the parent process is looked at now and then.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import sys
 import threading
@@ -29,6 +33,9 @@ MAX_BACKLOG = 1024 * 1024
 _READ_SIZE = 64 * 1024
 _READ_AHEAD = 2  # batches of lines, of one read each, handed over and not yet taken
 _JOIN_SIZE = 64 * 1024
+_PARENT_SECONDS = 2.0  # between two looks at the parent process
+
+_log = logging.getLogger(__name__)
 
 ClientEvent = ClientLine | ClientLineTooLong | ClientClosed | Terminated
 
@@ -92,8 +99,9 @@ class StdioClient:
         self._inbox: deque[list[ClientEvent]] = deque()
         self._arrived = asyncio.Event()
         self._progress = asyncio.Event()
-        self._reader = _Reader(loop, stdin, LineSplitter(max_line), self._put)
+        self._reader = _Reader(loop, stdin, LineSplitter(max_line), self._arrive)
         self._writer = _Writer(loop, stdout, self._progress.set, self._stdout_closed)
+        self._parent = _Parent(loop, lambda: self._put([ClientClosed()]))
 
     async def events(self) -> AsyncGenerator[ClientEvent, None]:
         """Yield what the client does, for as long as it is asked.
@@ -122,6 +130,7 @@ class StdioClient:
 
     async def close(self) -> None:
         """Return once all that was sent is written, or no write ends within the patience."""
+        self._parent.forget()
         while self._writer.watch(0):
             self._progress.clear()
             try:
@@ -129,6 +138,13 @@ class StdioClient:
                     await self._progress.wait()
             except TimeoutError:
                 return
+
+    def _arrive(self, batch: list[ClientEvent]) -> None:
+        if isinstance(batch[-1], ClientClosed):
+            self._parent.forget()
+        else:
+            self._parent.watch()
+        self._put(batch)
 
     def _put(self, batch: list[ClientEvent]) -> None:
         self._inbox.append(batch)
@@ -138,6 +154,40 @@ class StdioClient:
         self._inbox.appendleft([Terminated("stdout closed")])
         self._arrived.set()
         self._progress.set()
+
+
+class _Parent:
+    """Tells when the process that started the relay is gone.
+
+    Watched from the client's first line on: whoever was gone by then was a launcher (a shell,
+    nohup) and no client. Not on Windows, where the parent is the launcher that pip writes and
+    outlives the client. The kernel's own notice (Linux, PR_SET_PDEATHSIG) is not used: it comes
+    already when the thread that started the relay ends.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, on_gone: Callable[[], None]) -> None:
+        self._loop = loop
+        self._on_gone = on_gone
+        self._process: int | None = None
+        self._next_look: asyncio.TimerHandle | None = None
+
+    def watch(self) -> None:
+        """Begin; nothing the second time."""
+        if self._process is None and sys.platform != "win32":
+            self._process = os.getppid()
+            self._look()
+
+    def forget(self) -> None:
+        """Look no more."""
+        if self._next_look is not None:
+            self._next_look.cancel()
+
+    def _look(self) -> None:
+        if os.getppid() == self._process:
+            self._next_look = self._loop.call_later(_PARENT_SECONDS, self._look)
+            return
+        _log.warning("the client's process is gone, though its end of stdin is still open")
+        self._on_gone()
 
 
 class _Reader:

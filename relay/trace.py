@@ -18,7 +18,7 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from io import FileIO
-from typing import Protocol
+from typing import Protocol, get_args
 
 import msgspec
 
@@ -28,7 +28,15 @@ from relay.core.events import Event
 FORMAT = "canferry-trace/1"
 
 _log = logging.getLogger(__name__)
-_BYTES_FIELDS = frozenset({"line", "data", "body"})
+
+
+def _bytes_fields(kind: type[msgspec.Struct]) -> frozenset[str]:
+    fields = msgspec.structs.fields(kind)
+    return frozenset(each.name for each in fields if bytes in (each.type, *get_args(each.type)))
+
+
+_BYTES_FIELDS = {kind.__name__: _bytes_fields(kind) for kind in get_args(Event | Command)}
+"""Which fields of an event or a command are bytes, by the tag it bears in a trace."""
 
 
 class TraceError(Exception):
@@ -145,7 +153,7 @@ def _object(line: bytes, number: int) -> dict[str, object]:
 
 def _plain(value: Event | Command) -> dict[str, object]:
     fields: dict[str, object] = msgspec.to_builtins(value, builtin_types=(bytes,))
-    for name in _BYTES_FIELDS & fields.keys():
+    for name in _BYTES_FIELDS[type(value).__name__]:
         data = fields[name]
         if isinstance(data, bytes):
             fields[name] = _text(data)
@@ -163,8 +171,8 @@ def _unplain(value: object) -> object:
     if not isinstance(value, dict):
         return value
     fields = dict(value)
-    for name in _BYTES_FIELDS & fields.keys():
-        match fields[name]:
+    for name in _BYTES_FIELDS.get(str(fields.get("type")), ()):
+        match fields.get(name):
             case str(text):
                 fields[name] = text.encode()
             case {"base64": str(text)}:

@@ -16,7 +16,7 @@ from mcp import Client, StdioServerParameters
 from tests_integration.processes import Process, Server
 
 ROOT = Path(__file__).parents[1]
-FORBIDDEN = {"mcp", "mcp_types", "pydantic", "rich", "can", "cantools", "polars", "httpx", "httpx2"}
+FORBIDDEN = {"mcp", "mcp_types", "pydantic", "rich", "can", "cantools", "polars", "httpx2"}
 
 
 def run(*command: str | Path) -> str:

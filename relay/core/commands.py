@@ -28,12 +28,17 @@ class Level(StrEnum):
 
 
 class Request(msgspec.Struct, frozen=True, tag=True):
-    """Start an HTTP exchange with the server; its progress comes back as ``Server*`` events."""
+    """Start an HTTP exchange with the server; its progress comes back as ``Server*`` events.
+
+    ``target`` is a URI reference that the server named, to be resolved against the URL and to be
+    refused if it leads to another origin; empty for the URL itself.
+    """
 
     exchange: ExchangeId
     verb: Verb
     headers: tuple[tuple[str, str], ...]
     body: bytes = b""
+    target: str = ""
 
 
 class Abort(msgspec.Struct, frozen=True, tag=True):

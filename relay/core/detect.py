@@ -10,16 +10,16 @@ from __future__ import annotations
 import msgspec
 
 from relay.core import messages, outcomes
-from relay.core.bridge import LegacyClient
 from relay.core.commands import ClearTimer, Command, Level, Notice, SetTimer
-from relay.core.era import BUSY, DISCOVER, Context, cancelled_call, is_cancellation
+from relay.core.era import BUSY, DISCOVER, Context
 from relay.core.errors import Code, Problem
 from relay.core.events import Event, Failure, TimerFired, TimerId
 from relay.core.exchanges import Answered, Exchange, Exchanges, Over, notice
 from relay.core.headers import modern_post
-from relay.core.inflight import FromClient, Lobby
+from relay.core.inflight import Call, FromClient, Lobby
 from relay.core.messages import Fields, Kind, Message, RequestId, fields_of, problem_of
-from relay.core.modern import Discovered
+from relay.core.modern.discovered import Discovered
+from relay.core.modern.legacy_client import LegacyClient
 from relay.core.options import ProtocolEra
 from relay.core.versions import (
     LEGACY_VERSIONS,
@@ -114,7 +114,7 @@ class Detector:
     def __init__(self, context: Context) -> None:
         self._inflight = context.inflight
         self._options = context.options
-        self._exchanges = Exchanges("detect", context.numbers)
+        self._exchanges = Exchanges("detect", context.numbers, patient=False)
         self._lobby = Lobby(context.options.max_line)
         number = next(context.numbers)
         self._deadline = TimerId(f"probe:{number}")
@@ -132,6 +132,10 @@ class Detector:
     def farewell(self) -> list[Command]:
         self._lobby.drain()
         return self._stop()
+
+    def cancel(self, call: Call, message: Message) -> list[Command]:
+        self._lobby.remove(call)
+        return []
 
     def release(self) -> list[FromClient]:
         """Hand over what waited."""
@@ -171,11 +175,6 @@ class Detector:
 
     def _from_client(self, arrival: FromClient) -> list[Command]:
         message, call = arrival.message, arrival.call
-        if is_cancellation(message):
-            cancelled = cancelled_call(message, self._inflight)
-            if cancelled is not None and self._lobby.remove(cancelled):
-                self._inflight.cancel(cancelled)
-            return []
         if message.kind is Kind.RESPONSE or (call is None and not self._running):
             return [
                 Notice(Level.DEBUG, f"dropped, no server yet: {message.method or 'a response'}")
@@ -190,7 +189,7 @@ class Detector:
         params: Fields = LegacyClient(self._options, version).envelope()
         body = messages.request(_PROBE_ID, DISCOVER, params)
         headers = modern_post(DISCOVER, version, params)
-        return self._exchanges.open(DISCOVER, headers, body, expects=_PROBE_ID)[1]
+        return self._exchanges.post(DISCOVER, headers, body, expects=_PROBE_ID)[1]
 
     def _judged(self, judgement: Judgement) -> list[Command]:
         if isinstance(judgement, Verdict):
@@ -202,8 +201,9 @@ class Detector:
             self._asked_again = True
             return [self._probe(judgement.version)]
         if judgement.passing and self._lobby.calls():
+            told = [] if self._last else [notice(judgement.problem, "still trying")]
             self._last = judgement.problem
-            return [SetTimer(self._retry, RETRY_SECONDS)]
+            return [*told, SetTimer(self._retry, RETRY_SECONDS)]
         return self._give_up(judgement.problem)
 
     def _stop(self) -> list[Command]:

@@ -42,6 +42,9 @@ class Era(Protocol):
     def receive(self, event: Event | FromClient) -> list[Command]:
         """Take in one event; those about other eras' exchanges and timers change nothing."""
 
+    def cancel(self, call: Call, message: Message) -> list[Command]:
+        """End the work on a call that has just been closed; ``message`` is the cancellation."""
+
     @property
     def busy(self) -> bool:
         """Whether something is under way that is worth waiting for at the end."""

@@ -16,7 +16,8 @@ class Code(IntEnum):
     """JSON-RPC error codes. The relay's own errors use the standard ones alone.
 
     -32020..-32099 belong to the MCP specification (2026-07-28, basic, "Error codes"): the three
-    here are read from servers and never made up.
+    here are read from servers. -32021 and -32022 are also given to a 2026-07-28 client of a legacy
+    server, towards which the relay is the server.
     """
 
     PARSE_ERROR = -32700

@@ -18,6 +18,9 @@ JSON_POST: Headers = (
     ("Accept", "application/json, text/event-stream"),
 )
 
+SESSION_HEADERS = ("Mcp-Session-Id", "MCP-Protocol-Version")
+"""What ties a request to a legacy session."""
+
 _NAMED_BY = {
     "tools/call": "name",
     "prompts/get": "name",
@@ -64,3 +67,11 @@ def legacy_session(session: str | None, version: str | None) -> Headers:
     if version is not None:
         headers += (("MCP-Protocol-Version", version),)
     return headers
+
+
+def stream_get(session: Headers, last_event_id: str | None = None) -> Headers:
+    """The headers of a GET for a stream of a legacy session, or for the rest of one."""
+    headers = (("Accept", "text/event-stream"), *session)
+    if last_event_id is None or not _PLAIN.fullmatch(last_event_id):
+        return headers
+    return (*headers, ("Last-Event-ID", last_event_id))

@@ -1,8 +1,9 @@
 """What an HTTP exchange that brought no response means for the request that waits for it.
 
 The relay's own errors are -32603 (-32601 where a bare 404 says that there is nothing at the URL)
-with the facts in ``data``: ``status``, ``contentType``, ``snippet``, ``hint`` and, for a tool
-call that may have run although its answer is lost, ``mayHaveExecuted``.
+with the facts in ``data``: ``status``, ``contentType``, ``snippet``, ``hint``, ``retryAfter`` (in
+seconds, where the server asks for more than is waited out) and, for a tool call that may have run
+although its answer is lost, ``mayHaveExecuted``.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ from collections.abc import Mapping
 
 from relay.core.errors import Code, Problem
 from relay.core.events import Failure
+from relay.core.retries import retry_after
 from relay.core.sse import is_event_stream, media_type
 
 TOOL_CALL = "tools/call"
 AUTHORIZATION_HINT = (
-    "give a token with --bearer-env NAME, or a header with -H 'Authorization: Bearer ${NAME}'"
+    "give a token with --bearer-env NAME or --bearer-file FILE,"
+    " or a header with -H 'Authorization: Bearer ${NAME}'"
 )
 
 _SNIPPET = 200
@@ -75,6 +78,9 @@ def unanswered(
         data["contentType"] = media_type(content_type)
     if evidence:
         data["snippet"] = _snippet(evidence)
+    wait = retry_after(status, headers)
+    if wait is not None:
+        data["retryAfter"] = wait
     if status == 404 and not in_session and not evidence:
         data["hint"] = "check the path of the URL: nothing answers there"
         return Problem(Code.METHOD_NOT_FOUND, "the server knows no such endpoint (HTTP 404)", data)
@@ -83,6 +89,13 @@ def unanswered(
         text, hint = "the server has ended the session (HTTP 404)", "connect again"
     data["hint"] = hint
     return _with_doubt(text, data, method, status < 300 or status >= 500)
+
+
+def overdue(method: str, limit: str, *, sent: bool) -> Problem:
+    """The error for a request that took longer than any may."""
+    text = f"{method} was not answered within the overall limit of {limit}"
+    data: dict[str, object] = {"hint": "raise --timeout-total if such requests take that long"}
+    return _with_doubt(text, data, method, sent)
 
 
 def _with_doubt(text: str, data: dict[str, object], method: str, doubt: bool) -> Problem:
@@ -116,13 +129,12 @@ def _refusal(status: int, headers: Mapping[str, str]) -> tuple[str, str]:
         case 413:
             return "the request exceeds the server's size limit (HTTP 413)", "send less at once"
         case 429:
-            after = headers.get("retry-after", "")[:40]
-            wait = f" in {after} s" if after.isdigit() else " later"
-            return "the server is asked too often (HTTP 429)", f"try again{wait}"
+            return "the server is asked too often (HTTP 429)", f"try again {_when(status, headers)}"
         case 404:
             return "the server found nothing at the URL (HTTP 404)", "check the path of the URL"
         case _ if status >= 500:
-            return f"the server failed (HTTP {status})", "check the server's log, or try again"
+            hint = f"check the server's log, or try again {_when(status, headers)}"
+            return f"the server failed (HTTP {status})", hint
         case _:
             return (
                 f"the server refused the request (HTTP {status})",
@@ -143,6 +155,11 @@ def _empty_success(status: int, content_type: str, evidence: bytes) -> tuple[str
         return f"the server's answer is not the JSON-RPC response asked for (HTTP {status})", hint
     kind = media_type(content_type) or "no content type"
     return f"the server answered with {kind} instead of JSON-RPC (HTTP {status})", hint
+
+
+def _when(status: int, headers: Mapping[str, str]) -> str:
+    wait = retry_after(status, headers)
+    return "later" if wait is None else f"in {wait:g} s"
 
 
 def _snippet(evidence: bytes) -> str:

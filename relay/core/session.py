@@ -10,11 +10,20 @@ from __future__ import annotations
 from enum import Enum, auto
 from itertools import count
 
-from relay.core import messages
-from relay.core.commands import ClearTimer, Command, Emit, Level, Notice, SetTimer, Stop
+import msgspec
+
+from relay.core import messages, outcomes
+from relay.core.commands import ClearTimer, Command, Level, Notice, SetTimer, Stop
 from relay.core.detect import Detector, Verdict
-from relay.core.era import INITIALIZE, Context, Era, is_cancellation
-from relay.core.errors import Code, Malformed, Problem
+from relay.core.era import (
+    CANCELLED,
+    LISTEN,
+    Context,
+    Era,
+    cancelled_call,
+    is_cancellation,
+)
+from relay.core.errors import Code, Problem
 from relay.core.events import (
     ClientClosed,
     ClientLine,
@@ -26,10 +35,9 @@ from relay.core.events import (
     TimerId,
 )
 from relay.core.inflight import Call, FromClient, Inflight
-from relay.core.legacy import Legacy
-from relay.core.messages import Kind, Message
-from relay.core.modern import Modern
-from relay.core.options import Options, ProtocolEra
+from relay.core.intake import Intake
+from relay.core.messages import Message
+from relay.core.options import Options, ProtocolEra, Transport
 from relay.core.outcomes import TOOL_CALL
 
 __all__ = ["FAREWELL_SECONDS", "Options", "ProtocolEra", "Session"]
@@ -39,6 +47,9 @@ FAREWELL_SECONDS = 1.0
 
 _DRAIN = TimerId("drain")
 _FAREWELL = TimerId("farewell")
+_AGEING = TimerId("ageing")
+_STDIN_CLOSED = "the client closed stdin"
+_AGES = 8  # a request is given up between its total timeout and an eighth more
 
 
 class _Phase(Enum):
@@ -56,12 +67,15 @@ class Session:
     """
 
     def __init__(self, options: Options) -> None:
+        if options.transport is Transport.SSE and options.protocol_era is ProtocolEra.AUTO:
+            # HTTP+SSE is of that era alone: nothing is left to find out.
+            options = msgspec.structs.replace(options, protocol_era=ProtocolEra.LEGACY)
         self._options = options
         self._inflight = Inflight()
         self._context = Context(options, self._inflight, count(1))
         self._phase = _Phase.RUNNING
         self._reason = ""
-        self._initialize: Message | None = None
+        self._intake = Intake(options, self._inflight)
         self._known: ProtocolEra | None = None
         self._detector: Detector | None = None
         self._era: Era | None = None  # the one in force; kept while it is being doubted
@@ -77,6 +91,8 @@ class Session:
         if self._phase is _Phase.STOPPED:
             return []
         commands = self._dispatch(event)
+        while (again := self._inflight.to_repeat()) is not None:
+            commands += self._to_server(again)
         if self._phase is not _Phase.RUNNING:
             commands += self._advance()
         return commands
@@ -88,14 +104,15 @@ class Session:
             case ClientLine(line=line):
                 return self._line(line)
             case ClientLineTooLong(size=size, limit=limit):
-                text = f"a line of {size} bytes exceeds the limit of {limit}"
-                return [Emit(messages.failure(None, Problem(Code.INVALID_REQUEST, text)))]
+                return [self._intake.too_long(size, limit)]
             case ClientClosed():
                 return self._client_closed()
             case Terminated(reason=reason):
                 return self._terminated(reason)
             case TimerFired(timer=timer) if timer in (_DRAIN, _FAREWELL):
                 return self._deadline()
+            case TimerFired(timer=timer) if timer == _AGEING:
+                return self._grow_older()
             case _:
                 return self._pass_on(event)
 
@@ -110,15 +127,23 @@ class Session:
     def _settle(self, verdict: Verdict, how: str) -> list[Command]:
         """Put an era in force; one that was only doubted goes on with all that it knows."""
         if self._era is None or verdict.era is not self._known:
-            if self._era is not None:
-                self._retired.append(self._era)
-            if verdict.era is ProtocolEra.LEGACY:
-                self._era = Legacy(self._context)
-            else:
-                self._era = Modern(self._context, verdict.discovered, self._initialize)
+            replaced, self._era = self._era, self._begin(verdict)
+            if replaced is not None:
+                self._retired.append(replaced)
         self._era.contradicted = False
         self._known = verdict.era
         return [Notice(Level.INFO, f"protocol era: {verdict.era.value} ({how})")]
+
+    def _begin(self, verdict: Verdict) -> Era:
+        """An era for the server; only its own modules are loaded, about half of the core."""
+        said = self._intake.initialize
+        if verdict.era is ProtocolEra.LEGACY:
+            from relay.core.legacy.server import LegacyServer
+
+            return LegacyServer(self._context, None if self._era is None else said)
+        from relay.core.modern.server import ModernServer
+
+        return ModernServer(self._context, verdict.discovered, said)
 
     @property
     def _eras(self) -> list[Era]:
@@ -130,7 +155,15 @@ class Session:
         commands: list[Command] = []
         for era in self._eras:
             commands += era.receive(event)
-        return commands + self._after_verdict()
+        return commands + self._after_verdict() + self._dismiss()
+
+    def _dismiss(self) -> list[Command]:
+        """Let go of an era that was retired and has brought its last answer."""
+        commands: list[Command] = []
+        for era in [era for era in self._retired if not era.busy]:
+            self._retired.remove(era)
+            commands += era.farewell()
+        return commands
 
     def _after_verdict(self) -> list[Command]:
         if self._detector is None or self._detector.verdict is None:
@@ -147,18 +180,24 @@ class Session:
             call = arrival.call
             return [] if call is None else self._inflight.fail(call, _ended(call, self._reason))
         if is_cancellation(arrival.message):
-            return self._cancelled(arrival)
+            return self._cancelled(arrival.message)
         if self._era is None or (arrival.call is not None and self._in_doubt(self._era)):
             self._detector = self._detector or Detector(self._context)
         waits = self._detector is not None and (self._era is None or arrival.call is not None)
         front = self._detector if waits else self._era
         return [] if front is None else front.receive(arrival)
 
-    def _cancelled(self, arrival: FromClient) -> list[Command]:
+    def _cancelled(self, message: Message) -> list[Command]:
+        call = cancelled_call(message, self._inflight)
+        if call is None:
+            return []
+        return [*self._inflight.abandon(call), *self._tell_eras(call, message)]
+
+    def _tell_eras(self, call: Call, message: Message) -> list[Command]:
         """A cancellation is for the era that carries the call, whichever is in force by now."""
         commands: list[Command] = []
         for era in self._eras:
-            commands += era.receive(arrival)
+            commands += era.cancel(call, message)
         return commands
 
     def _in_doubt(self, era: Era) -> bool:
@@ -167,29 +206,40 @@ class Session:
     # -- the client --
 
     def _line(self, line: bytes) -> list[Command]:
-        if not line.strip():
-            return []
-        try:
-            message = messages.parse_client(line)
-        except Malformed as error:
-            return [Emit(messages.failure(self._free_id(error.request_id), error.problem))]
-        if message.request_id is None or message.kind is Kind.RESPONSE:
-            return self._to_server(FromClient(message))
-        call = self._inflight.admit(message, message.request_id)
-        if call is None:
-            shown = message.request_id[:40].decode(errors="replace")
-            problem = Problem(Code.INVALID_REQUEST, f"the id {shown} is that of an open request")
-            return [Emit(messages.failure(None, problem))]
-        if message.method == INITIALIZE:
-            self._initialize = message
-        return self._to_server(FromClient(message, call))
+        commands: list[Command] = []
+        for arrival in self._intake.read(line):
+            if isinstance(arrival, FromClient):
+                commands += self._admitted(arrival)
+            else:
+                commands.append(arrival)
+        return commands
 
-    def _free_id(self, request_id: bytes | None) -> messages.RequestId | None:
-        """An id may be answered unless a request is open under it, whose answer it would seem."""
-        if request_id is None:
-            return None
-        named = messages.RequestId(request_id)
-        return None if self._inflight.find(named) is not None else named
+    def _admitted(self, arrival: FromClient) -> list[Command]:
+        ageing = [] if arrival.call is None else self._ageing()
+        return ageing + self._to_server(arrival)
+
+    # -- the overall deadline: one timer for all, as they are many and it is long --
+
+    def _ageing(self) -> list[Command]:
+        if not self._options.total_timeout or len(self._inflight) > 1:
+            return []
+        return [SetTimer(_AGEING, self._options.total_timeout / _AGES)]
+
+    def _grow_older(self) -> list[Command]:
+        commands: list[Command] = []
+        for call in self._inflight.overdue(_AGES + 1):
+            if call.method != LISTEN:
+                commands += self._give_up(call)
+        if len(self._inflight):
+            commands.append(SetTimer(_AGEING, self._options.total_timeout / _AGES))
+        return commands
+
+    def _give_up(self, call: Call) -> list[Command]:
+        limit = f"{self._options.total_timeout:g} s"
+        problem = outcomes.overdue(call.method, limit, sent=call.sent)
+        named = {"requestId": msgspec.Raw(call.request_id), "reason": msgspec.Raw(b'"timeout"')}
+        cancellation = messages.parse_client(messages.notification(CANCELLED, named))
+        return self._inflight.fail(call, problem) + self._tell_eras(call, cancellation)
 
     # -- the end --
 
@@ -197,16 +247,14 @@ class Session:
         if self._phase is not _Phase.RUNNING:
             return []
         self._phase = _Phase.DRAINING
+        self._reason = _STDIN_CLOSED
         return [SetTimer(_DRAIN, self._options.drain_timeout)]
 
     def _terminated(self, reason: str) -> list[Command]:
         if self._phase is _Phase.LEAVING:
             return self._stop()
         self._reason = reason
-        commands: list[Command] = []
-        for call in self._inflight:
-            commands += self._inflight.fail(call, _ended(call, reason))
-        return commands + self._leave()
+        return self._leave()
 
     def _deadline(self) -> list[Command]:
         return self._stop() if self._phase is _Phase.LEAVING else self._leave()
@@ -221,11 +269,11 @@ class Session:
         return commands
 
     def _leave(self) -> list[Command]:
-        """Give up what is still open: nobody is there any more to be answered."""
+        """Say so to whoever still waits, and goodbye to the server."""
         self._phase = _Phase.LEAVING
-        for call in self._inflight:
-            self._inflight.cancel(call)
         commands: list[Command] = [ClearTimer(_DRAIN), SetTimer(_FAREWELL, FAREWELL_SECONDS)]
+        for call in self._inflight:
+            commands += self._inflight.fail(call, _ended(call, self._reason))
         for era in self._eras:
             commands += era.farewell()
         return commands
@@ -240,11 +288,11 @@ class Session:
 
 
 def _ended(call: Call, reason: str) -> Problem:
-    text = f"the relay was told to end ({reason})"
+    data: dict[str, object] = {}
+    if reason == _STDIN_CLOSED:
+        data["hint"] = "keep stdin open until the answers have come, or raise --drain-timeout"
+    text = f"the relay ends before the answer has come ({reason})"
     if call.method == TOOL_CALL and call.sent:
-        return Problem(
-            Code.INTERNAL_ERROR,
-            f"{text}; the call may have executed",
-            {"mayHaveExecuted": True},
-        )
-    return Problem(Code.INTERNAL_ERROR, text)
+        text += "; the call may have executed"
+        data["mayHaveExecuted"] = True
+    return Problem(Code.INTERNAL_ERROR, text, data or None)

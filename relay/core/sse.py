@@ -6,12 +6,16 @@ format is UTF-8 whatever ``charset`` says, and JSON inside is checked where it i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from relay.core.errors import EventTooLarge
 
 _BOM = b"\xef\xbb\xbf"
 _LF, _CR = b"\n", b"\r"
+_DATA = b"data:"
+_TELLING = len(_BOM + _DATA + b" ")
 
 
 def is_event_stream(content_type: str) -> bool:
@@ -71,15 +75,15 @@ class SseDecoder:
                 self._hold(chunk)
             return []
         events: list[SseEvent] = []
-        for line in chunk.splitlines(keepends=True):  # bytes split at LF, CR and CRLF only
-            content = line.rstrip(b"\r\n")
-            if len(content) == len(line):
-                self._hold(line)
-                continue
-            event = self._line(self._completed(content))
+        self._after_cr = chunk.endswith(_CR)
+        lines = chunk.splitlines()  # bytes split at LF, CR and CRLF only
+        begun = b"" if self._after_cr or chunk.endswith(_LF) else lines.pop()
+        for line in lines:
+            event = self._ended(line) if self._partial else self._line(line)
             if event is not None:
                 events.append(event)
-        self._after_cr = chunk.endswith(_CR)
+        if begun:
+            self._hold(begun)
         return events
 
     def end(self) -> list[SseEvent]:
@@ -88,37 +92,53 @@ class SseDecoder:
         The standard drops it. Some servers forget the blank line after their last event, and a
         JSON-RPC message that was cut short does not parse, so handing it on is safe.
         """
-        line = self._completed(b"")
-        if line:
-            self._line(line)
-        event = self._dispatch()
+        event = self._ended(b"") or self._dispatch()
         return [] if event is None else [event]
 
     def _hold(self, piece: bytes) -> None:
-        self._partial.append(piece)
         self._partial_size += len(piece)
         self._check(self._partial_size)
+        if self._partial and len(self._partial[0]) < _TELLING:
+            self._partial[0] += piece
+        else:
+            self._partial.append(piece)
 
-    def _completed(self, end: bytes) -> bytes:
-        if self._partial:
-            end = b"".join((*self._partial, end))
-            self._partial.clear()
-            self._partial_size = 0
+    def _ended(self, piece: bytes) -> SseEvent | None:
+        """A line is complete with ``piece``: return the event that it ends, if it does."""
+        if not self._partial:
+            return self._line(piece)
+        if piece:
+            self._hold(piece)
+        first, *rest = self._partial
+        self._partial.clear()
+        self._partial_size = 0
+        return self._line(first, rest)
+
+    def _line(self, line: bytes, rest: Sequence[bytes] = ()) -> SseEvent | None:
+        """Take a line, of which all pieces but the first may be in ``rest``.
+
+        That the first one shows a line of data for what it is, saves a copy of all of it.
+        """
         if self._first_line:
             self._first_line = False
-            end = end.removeprefix(_BOM)
-        return end
-
-    def _line(self, line: bytes) -> SseEvent | None:
+            line = line.removeprefix(_BOM)
         if not line:
             return self._dispatch()
+        if not line.startswith(_DATA):
+            self._field(b"".join((line, *rest)) if rest else line)
+            return None
+        value = line[6:] if line[5:6] == b" " else line[5:]
+        if rest:
+            value = b"".join((value, *rest))
+        self._data.append(value)
+        self._data_size += len(value) + 1
+        self._check(self._data_size)
+        return None
+
+    def _field(self, line: bytes) -> None:
         name, _, value = line.partition(b":")
         value = value.removeprefix(b" ")
         match name:
-            case b"data":
-                self._data.append(value)
-                self._data_size += len(value) + 1
-                self._check(self._data_size)
             case b"event":
                 self._event = value.decode(errors="replace")
             case b"id" if b"\0" not in value:
@@ -126,9 +146,12 @@ class SseDecoder:
                 self._id_changed = True
             case b"retry" if value.isdigit() and len(value) <= 9:  # beyond 11 days is no advice
                 self._retry = int(value)
+            case b"data":  # alone on its line
+                self._data.append(value)
+                self._data_size += 1
+                self._check(self._data_size)
             case _:
                 pass  # comments (an empty name) and unknown fields
-        return None
 
     def _dispatch(self) -> SseEvent | None:
         event = None

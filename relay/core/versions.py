@@ -1,4 +1,4 @@
-"""The protocol revisions that the relay knows, by era."""
+"""The protocol revisions that the relay knows, by era, and what is the same in all of them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from relay.core.messages import Fields, items_of, text_of
 
 LEGACY_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 MODERN_VERSIONS = ("2026-07-28",)
+
+LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+"""The most verbose first (all revisions, server/utilities/logging)."""
 
 
 def common_modern_version(offered: Iterable[str]) -> str | None:

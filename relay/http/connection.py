@@ -8,17 +8,17 @@ import socket
 import ssl
 from collections.abc import Callable
 from contextlib import suppress
-from typing import cast
+from typing import Protocol, cast
 
 from relay.core.events import Failure
 from relay.http.errors import HttpError
 from relay.http.parser import ResponseHead, ResponseParser
 from relay.http.target import Target
-from relay.http.tls import explain
 
 HIGH_WATER = 1 << 18
 """Bytes of body kept for a slow reader; above it nothing more is read from the socket."""
 
+_READ = 1 << 18  # bytes at once, like asyncio's own
 _SLICE = 1 << 18  # bytes written at once: the transport copies what the kernel does not take
 
 # A rig behind a mobile link or a NAT must be noticed to be gone: first probe after 60 s of silence,
@@ -33,24 +33,40 @@ _SOCKET_OPTIONS = (
 )
 
 
-class Connection(asyncio.Protocol):
+def new_inbox() -> memoryview:
+    """Make what the connections of one event loop read into, one at a time.
+
+    It is emptied as soon as it is filled, so one is enough for all of them. Memory of this size for
+    each read would cost more than all else that is done for a small response.
+    """
+    return memoryview(bytearray(_READ))
+
+
+class Connection(asyncio.BufferedProtocol):
     """A TCP or TLS connection, made by ``loop.create_connection``.
 
     An exchange is :meth:`request`, then :meth:`read` until it returns nothing, then
     :meth:`finish`. :meth:`abort` may come at any time.
     """
 
-    def __init__(self, target: Target, on_lost: Callable[[Connection], None]) -> None:
+    def __init__(
+        self, target: Target, inbox: memoryview, on_lost: Callable[[Connection], None]
+    ) -> None:
         self.origin = target.origin
         self._address = target.address
+        self._inbox = inbox
         self._on_lost = on_lost
         self._lost = asyncio.Event()
         self._transport: asyncio.Transport
+        self._is_readable: Callable[[], bool]
         self._parser: ResponseParser | None = None
         self._error: HttpError | None = None
         self._pieces: list[bytes] = []
         self._buffered = 0
         self._news: asyncio.Future[None] | None = None
+        self._loop = asyncio.get_running_loop()
+        self._deadline: float | None = None
+        self._alarm: asyncio.TimerHandle | None = None
         self._writable = True
         self._reading = True
         self._request_sent = True
@@ -62,9 +78,7 @@ class Connection(asyncio.Protocol):
         A look at the socket itself, because the event loop may not have come to a close that has
         arrived already.
         """
-        return not self._transport.is_closing() and not _is_readable(
-            self._transport.get_extra_info("socket").fileno()
-        )
+        return not self._transport.is_closing() and not self._is_readable()
 
     @property
     def lost(self) -> bool:
@@ -93,9 +107,9 @@ class Connection(asyncio.Protocol):
         self._request_sent = False
         try:
             await self._write(parser, head, body, timeout)
-            async with asyncio.timeout(timeout):
-                while parser.head is None and self._error is None:
-                    await self._change()
+            self._limit(timeout)
+            while parser.head is None and self._error is None:
+                await self._change()
         except TimeoutError:
             missing = "begin to answer" if self._request_sent else "read the request"
             raise HttpError(
@@ -139,7 +153,8 @@ class Connection(asyncio.Protocol):
     def abort(self, detail: str = "the connection was closed here") -> None:
         """Close the socket at once; whoever waits on the exchange gets an ``HttpError``."""
         self._fail(Failure.CLOSED, detail)
-        self._transport.abort()
+        if not self._lost.is_set():  # Python 3.11 cannot abort what has ended by itself
+            self._transport.abort()
 
     async def wait_lost(self) -> None:
         """Return once the socket is closed."""
@@ -148,19 +163,20 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         sock = transport.get_extra_info("socket")
-        for level, name, value in _SOCKET_OPTIONS:
-            if (option := getattr(socket, name, None)) is not None:
-                with suppress(OSError):
-                    sock.setsockopt(level, option, value)
+        tune(sock)
+        self._is_readable = _readiness(sock.fileno())
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._inbox
+
+    def buffer_updated(self, nbytes: int) -> None:
         if self._parser is None:
             # An answer to nothing: what comes next could be taken for the answer to something.
             self.abort()
             return
         if self._error is not None:
             return
-        if piece := self._parser.feed(data):
+        if piece := self._parser.feed(self._inbox[:nbytes]):
             self._pieces.append(piece)
             self._buffered += len(piece)
             if self._buffered > HIGH_WATER and self._reading:
@@ -179,8 +195,13 @@ class Connection(asyncio.Protocol):
             self._wake()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        failure = Failure.TLS if isinstance(exc, ssl.SSLError) else Failure.CLOSED
-        self._fail(failure, f"the connection to {self._address} was lost ({_reason(exc)})")
+        if self._parser is not None and self._error is None:
+            from relay.http.failures import why_lost
+
+            failure = Failure.TLS if isinstance(exc, ssl.SSLError) else Failure.CLOSED
+            self._fail(failure, f"the connection to {self._address} was lost ({why_lost(exc)})")
+        if self._alarm is not None:
+            self._alarm.cancel()
         self._lost.set()
         self._on_lost(self)
 
@@ -202,19 +223,19 @@ class Connection(asyncio.Protocol):
             view = memoryview(body)
             for start in range(0, len(body), _SLICE):
                 self._transport.write(view[start : start + _SLICE])
-                async with asyncio.timeout(timeout):
-                    while not self._writable and parser.head is None and self._error is None:
-                        await self._change()
+                self._limit(timeout)
+                while not self._writable and parser.head is None and self._error is None:
+                    await self._change()
                 if parser.head is not None or self._error is not None:
                     return
         self._request_sent = True
 
     async def _more_body(self, parser: ResponseParser, timeout: float | None) -> None:
         """Wait for body, its end or an error; not every read of the socket brings one of them."""
+        self._limit(timeout)
         try:
-            async with asyncio.timeout(timeout):
-                while not self._pieces and not parser.complete and self._error is None:
-                    await self._change()
+            while not self._pieces and not parser.complete and self._error is None:
+                await self._change()
         except TimeoutError:
             raise HttpError(
                 Failure.IDLE_TIMEOUT,
@@ -222,13 +243,36 @@ class Connection(asyncio.Protocol):
                 may_have_executed=True,
             ) from None
 
+    def _limit(self, seconds: float | None) -> None:
+        """Say how long the waits that follow may take together."""
+        self._deadline = None if seconds is None else self._loop.time() + seconds
+
     async def _change(self) -> None:
-        """Wait for anything to happen. One task at a time uses a connection."""
-        self._news = asyncio.get_running_loop().create_future()
+        """Wait for anything to happen. One task at a time uses a connection.
+
+        :raises TimeoutError: if nothing did until the deadline.
+        """
+        # A timer is set for the first wait and looks for itself what has become of the deadline:
+        # nearly all waits are short, and to set and cancel one for each takes longer than they do.
+        if self._deadline is not None:
+            if self._alarm is not None and self._deadline < self._alarm.when():
+                self._alarm.cancel()
+                self._alarm = None
+            self._alarm = self._alarm or self._loop.call_at(self._deadline, self._ring)
+        self._news = self._loop.create_future()
         try:
             await self._news
         finally:
             self._news = None
+
+    def _ring(self) -> None:
+        self._alarm = None
+        if self._news is None or self._news.done() or self._deadline is None:
+            return
+        if self._loop.time() < self._deadline:
+            self._alarm = self._loop.call_at(self._deadline, self._ring)
+        else:
+            self._news.set_exception(TimeoutError())
 
     def _wake(self) -> None:
         if self._news is not None and not self._news.done():
@@ -249,32 +293,28 @@ class Connection(asyncio.Protocol):
             self._transport.resume_reading()
 
 
-def _is_readable(descriptor: int) -> bool:
-    """Whether a read would not block: bytes, an end of file or an error have arrived."""
-    if not hasattr(select, "poll"):  # Windows, where select() knows no limit on descriptors
-        return bool(select.select([descriptor], [], [], 0)[0])
-    poll = select.poll()
-    poll.register(descriptor, select.POLLIN)
-    return bool(poll.poll(0))
+class _Socket(Protocol):
+    def setsockopt(self, level: int, optname: int, value: int, /) -> object: ...
+
+
+def tune(sock: _Socket) -> None:
+    """Have the system notice a peer that is gone, and send at once what is written."""
+    for level, name, value in _SOCKET_OPTIONS:
+        if (option := getattr(socket, name, None)) is not None:
+            with suppress(OSError):
+                sock.setsockopt(level, option, value)
 
 
 def _has_ended(tls: ssl.SSLObject) -> bool:
-    """Whether the peer said that nothing more comes (RFC 9112, 9.8): asyncio does not tell."""
-    try:
-        return tls.read(1) == b""
-    except ssl.SSLError:
-        return False
+    from relay.http.tls import has_ended
+
+    return has_ended(tls)
 
 
-def _reason(exc: Exception | None) -> str:
-    match exc:
-        case None:
-            return "closed"
-        case ConnectionResetError() | BrokenPipeError():
-            return "reset by the peer"
-        case ssl.SSLError():
-            return explain(exc)
-        case OSError():
-            return exc.strerror or str(exc)
-        case _:
-            return str(exc)
+def _readiness(descriptor: int) -> Callable[[], bool]:
+    """Whether a read would not block: bytes, an end of file or an error have arrived."""
+    if not hasattr(select, "poll"):  # Windows, where select() knows no limit on descriptors
+        return lambda: bool(select.select([descriptor], [], [], 0)[0])
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return lambda: bool(poll.poll(0))

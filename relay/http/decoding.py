@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import zlib
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
 from relay.core.events import Failure
 from relay.http.errors import HttpError
@@ -14,6 +15,22 @@ MAX_PIECE = 1 << 16
 _GZIP = zlib.MAX_WBITS | 16
 _ZLIB = zlib.MAX_WBITS
 _RAW = -zlib.MAX_WBITS
+
+
+async def decoded(read: Callable[[], Awaitable[bytes]], coding: str) -> AsyncIterator[bytes]:
+    """Yield a body without its coding as it arrives, in pieces that are never empty.
+
+    :param read: returns what has come of the body, or waits for some; nothing means its end.
+    :raises HttpError: if ``read`` does, or the body is not what its coding allows.
+    """
+    decoder: ContentDecoder | None = None
+    while data := await read():
+        decoder = decoder or ContentDecoder(coding)
+        for piece in decoder.feed(data):
+            yield piece
+            await asyncio.sleep(0)  # one chunk may hold a thousand pieces: let others run
+    if decoder is not None:
+        decoder.end()
 
 
 class ContentDecoder:

@@ -16,32 +16,24 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
-from typing import cast
 
 from relay.core.events import Failure
-from relay.http.connecting import connect
-from relay.http.connection import Connection
-from relay.http.decoding import ContentDecoder
-from relay.http.errors import HttpError, InvalidHeaderError
-from relay.http.headers import HeaderSource, RequestHeaders
+from relay.http.connection import Connection, new_inbox
+from relay.http.errors import HttpError
+from relay.http.headers import Headers, RequestHeaders
 from relay.http.interface import HttpRequest, Timeouts
-from relay.http.parser import ResponseHead
-from relay.http.pool import Pool
-from relay.http.target import Target, parse_target
-from relay.http.tls import tls_context
-
-MAX_REDIRECTS = 3
-IDLE_EXPIRY = 4.0
-"""Seconds that a connection rests before it is closed; uvicorn and Node.js close after 5."""
+from relay.http.parser import ResponseHead, content_coding
+from relay.http.pool import IDLE_EXPIRY, Pool
+from relay.http.target import MAX_REDIRECTS, Target, parse_target
 
 _DEFAULT_TIMEOUTS = Timeouts()
+_NEXT_ADDRESS_AFTER = 0.25  # seconds (RFC 8305, 8)
 
 
 class DirectHttpClient:
     """Makes exchanges with the server at one URL (:class:`relay.http.interface.HttpClient`).
 
-    307 and 308 are followed, up to :data:`MAX_REDIRECTS` times, to the same origin or from http to
+    307 and 308 are followed, up to ``MAX_REDIRECTS`` times, to the same origin or from http to
     https of the same host; any other redirect is returned as the response it is.
     """
 
@@ -49,21 +41,22 @@ class DirectHttpClient:
         self,
         url: str,
         *,
-        headers: HeaderSource = (),
+        headers: Headers = (),
         timeouts: Timeouts = _DEFAULT_TIMEOUTS,
         tls: ssl.SSLContext | None = None,
         idle_expiry: float = IDLE_EXPIRY,
     ) -> None:
         """
-        :param headers: sent with every request; a function is asked anew for each.
+        :param headers: sent with every request that does not name them itself.
         :param tls: for https; the system's authorities if ``None``.
         :raises HttpConfigError: if the URL or a header cannot be used.
         """
         self._target = parse_target(url)
         self._headers = RequestHeaders(headers)
-        self._timeouts = timeouts
-        self._tls = tls_context() if tls is None and self._target.tls else tls
+        self.timeouts = timeouts
+        self._tls = _tls_context() if tls is None and self._target.tls else tls
         self._pool = Pool(idle_expiry)
+        self._inbox = new_inbox()
         self._connections: set[Connection] = set()
         self._connecting: set[asyncio.Timeout] = set()
         self._tls_facts: Mapping[str, str] | None = None
@@ -74,15 +67,8 @@ class DirectHttpClient:
         """Version, cipher and certificate of the latest TLS connection; ``None`` without one."""
         return self._tls_facts
 
-    @asynccontextmanager
-    async def exchange(self, request: HttpRequest) -> AsyncIterator[DirectResponse]:
-        connection, head = await self._follow(request)
-        response = DirectResponse(head, connection, self._timeouts.idle)
-        try:
-            yield response
-        finally:
-            response.over = True
-            self._release(connection)
+    def exchange(self, request: HttpRequest) -> DirectExchange:
+        return DirectExchange(self, request)
 
     async def aclose(self) -> None:
         self._closed = True
@@ -96,8 +82,9 @@ class DirectHttpClient:
         for connection in connections:
             await connection.wait_lost()
 
-    async def _follow(self, request: HttpRequest) -> tuple[Connection, ResponseHead]:
-        target = self._target
+    async def begin(self, request: HttpRequest) -> tuple[Connection, ResponseHead]:
+        """Send a request, where a redirect leads too, and wait for the head of the response."""
+        target = self._target.of_request(request.target)
         for _ in range(MAX_REDIRECTS):
             connection, head = await self._round_trip(target, request)
             if head.status not in (307, 308):
@@ -105,7 +92,7 @@ class DirectHttpClient:
             redirected = target.redirected(head.headers.get("location", ""))
             if redirected is None:
                 return connection, head
-            self._release(connection)
+            self.release(connection)
             target = redirected
         return await self._round_trip(target, request)
 
@@ -113,14 +100,11 @@ class DirectHttpClient:
         self, target: Target, request: HttpRequest
     ) -> tuple[Connection, ResponseHead]:
         """Send the request and wait for the head of the response, on a connection of its own."""
-        try:
-            head = self._headers.render(target, request)
-        except InvalidHeaderError as error:
-            raise HttpError(Failure.PROTOCOL, str(error), may_have_executed=False) from error
+        head = self._headers.render(target, request)
         connection = self._pool.take(target.origin) or await self._connect(target)
         try:
             return connection, await connection.request(
-                request.method, head, request.body, self._timeouts.head
+                request.method, head, request.body, self.timeouts.head
             )
         except BaseException:
             # Cancelled or failed: to the server the close is the cancellation.
@@ -129,33 +113,64 @@ class DirectHttpClient:
 
     async def _connect(self, target: Target) -> Connection:
         if target.tls and self._tls is None:
-            self._tls = tls_context()
+            self._tls = _tls_context()
         if self._closed:
             raise _closed()
-        scope = asyncio.timeout(None)
+        timeout = self.timeouts.connect
+        scope = asyncio.timeout(timeout)
         try:
             async with scope:
                 self._connecting.add(scope)
-                connection = await connect(
-                    target, self._tls if target.tls else None, self._timeouts.connect, self._lost
+                _, connection = await asyncio.get_running_loop().create_connection(
+                    lambda: Connection(target, self._inbox, self._lost),
+                    target.host,
+                    target.port,
+                    ssl=self._tls if target.tls else None,
+                    server_hostname=target.server_name if target.tls else None,
+                    ssl_handshake_timeout=timeout if target.tls else None,
+                    happy_eyeballs_delay=_NEXT_ADDRESS_AFTER,
                 )
-        except TimeoutError:  # aclose() ended the scope
-            raise _closed() from None
+        except OSError as error:  # TimeoutError and ssl.SSLError are
+            if self._closed:  # which ended the scope
+                raise _closed() from None
+            from relay.http.failures import no_connection
+
+            raise no_connection(error, target, timeout) from error
         finally:
             self._connecting.discard(scope)
         if not connection.lost:
             self._connections.add(connection)
         if connection.ssl_object is not None:
-            self._tls_facts = _facts(connection.ssl_object)
+            from relay.http.tls import facts
+
+            self._tls_facts = facts(connection.ssl_object)
         return connection
 
-    def _release(self, connection: Connection) -> None:
+    def release(self, connection: Connection) -> None:
+        """Keep a connection whose exchange is left, if it can carry another."""
         if connection.finish():
             self._pool.put(connection)
 
     def _lost(self, connection: Connection) -> None:
         self._connections.discard(connection)
         self._pool.discard(connection)
+
+
+class DirectExchange:
+    """The context of one exchange, which is entered with the head of its response."""
+
+    def __init__(self, client: DirectHttpClient, request: HttpRequest) -> None:
+        self._client = client
+        self._request = request
+
+    async def __aenter__(self) -> DirectResponse:
+        self._connection, head = await self._client.begin(self._request)
+        self._response = DirectResponse(head, self._connection, self._client.timeouts.idle)
+        return self._response
+
+    async def __aexit__(self, *_: object) -> None:
+        self._response.over = True
+        self._client.release(self._connection)
 
 
 class DirectResponse:
@@ -169,21 +184,18 @@ class DirectResponse:
         self._connection = connection
         self._idle = idle
 
-    async def chunks(self) -> AsyncIterator[bytes]:
-        coding = self.headers.get("content-encoding", "identity").lower()
-        read = self._read
-        if coding in ("identity", ""):
-            while data := await read():
-                yield data
-            return
-        decoder: ContentDecoder | None = None
-        while data := await read():
-            decoder = decoder or ContentDecoder(coding)
-            for piece in decoder.feed(data):
-                yield piece
-                await asyncio.sleep(0)  # one chunk may hold a thousand pieces: let others run
-        if decoder is not None:
-            decoder.end()
+    def chunks(self) -> AsyncIterator[bytes]:
+        coding = content_coding(self.headers)
+        if not coding:
+            return self._plain()
+        # Most servers of MCP do not compress: zlib is loaded for those that do.
+        from relay.http.decoding import decoded
+
+        return decoded(self._read, coding)
+
+    async def _plain(self) -> AsyncIterator[bytes]:
+        while data := await self._read():
+            yield data
 
     async def _read(self) -> bytes:
         if self.over:
@@ -195,15 +207,7 @@ def _closed() -> HttpError:
     return HttpError(Failure.CLOSED, "the HTTP client is closed", may_have_executed=False)
 
 
-def _facts(tls: ssl.SSLObject) -> Mapping[str, str]:
-    facts = {"version": tls.version() or "unknown"}
-    if cipher := tls.cipher():
-        facts["cipher"] = cipher[0]
-    certificate = tls.getpeercert() or {}
-    for field in ("subject", "issuer"):
-        names = cast("tuple[tuple[tuple[str, str], ...], ...]", certificate.get(field, ()))
-        if names:
-            facts[field] = ", ".join(f"{key}={value}" for name in names for key, value in name)
-    if expires := certificate.get("notAfter"):
-        facts["expires"] = str(expires)
-    return facts
+def _tls_context() -> ssl.SSLContext:
+    from relay.http.tls import tls_context
+
+    return tls_context()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -57,8 +57,11 @@ class _Response:
         self._exchange.complete = True
 
 
+Script = Iterable[FakeResponse] | Callable[[HttpRequest], FakeResponse]
+
+
 class FakeHttpClient:
-    """Answers the n-th request with the n-th response of a script.
+    """Answers the n-th request with the n-th response of a script, or asks a function for it.
 
     >>> gate = asyncio.Event()
     >>> client = FakeHttpClient([FakeResponse([b'{"id": 1', gate, b"}"])])
@@ -66,8 +69,8 @@ class FakeHttpClient:
     A request beyond the script is a fault of the test or of what it tests: ``AssertionError``.
     """
 
-    def __init__(self, script: Iterable[FakeResponse]) -> None:
-        self._script: Iterator[FakeResponse] = iter(script)
+    def __init__(self, script: Script) -> None:
+        self._respond = script if callable(script) else _in_order(script)
         self._closed = asyncio.Event()
         self._news = asyncio.Event()
         self.exchanges: list[FakeExchange] = []
@@ -93,8 +96,7 @@ class FakeHttpClient:
         self.exchanges.append(exchange)
         self._news.set()
         try:
-            script = next(self._script, None)
-            assert script is not None, f"request {len(self.exchanges)} is not in the script"
+            script = self._respond(request)
             for step in script.before_head:
                 await _take(step, self._closed)
             yield _Response(script, exchange, self._closed)
@@ -103,6 +105,17 @@ class FakeHttpClient:
 
     async def aclose(self) -> None:
         self._closed.set()
+
+
+def _in_order(script: Iterable[FakeResponse]) -> Callable[[HttpRequest], FakeResponse]:
+    responses = iter(script)
+
+    def respond(request: HttpRequest) -> FakeResponse:
+        response = next(responses, None)
+        assert response is not None, f"{request.method} {request.body[:80]!r} is not in the script"
+        return response
+
+    return respond
 
 
 async def _take(step: Step, closed: Gate) -> bytes:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
-from relay.http.errors import InvalidHeaderError
+from relay.core.events import Failure
+from relay.http.errors import HttpError, InvalidHeaderError
 from relay.http.interface import HttpRequest
 from relay.http.target import Target
 
 Headers = Sequence[tuple[str, str]]
-HeaderSource = Headers | Callable[[], Headers]
-"""Headers for every request; a function is called for each, so that a credential can be renewed."""
 
 USER_AGENT = "canferry-relay"
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, 5.6.2
 _FORBIDDEN = re.compile(r"[\x00\r\n]")  # RFC 9110, 5.5
+_HEADS = 64  # kept as they were rendered
 _DEFAULTS = (("User-Agent", USER_AGENT), ("Accept-Encoding", "gzip"))
 
 # What frames a message or belongs to one connection (RFC 9112, 6; RFC 9110, 7.6.1) follows from
@@ -54,6 +55,11 @@ def check_headers(headers: Iterable[tuple[str, str]]) -> None:
             )
 
 
+def encoded(text: str) -> bytes:
+    """Values are octets on the wire; what the environment had, goes out as it was."""
+    return text.encode("utf-8", "surrogateescape")
+
+
 class RequestHeaders:
     """Puts together the headers of each request.
 
@@ -61,43 +67,55 @@ class RequestHeaders:
     then the defaults (Host, User-Agent, Accept-Encoding), each unless its name is taken.
     """
 
-    def __init__(self, given: HeaderSource) -> None:
-        """:raises InvalidHeaderError: if the given headers cannot be sent as they are now."""
-        self._source = given if callable(given) else lambda: given
-        self._given: Headers | None = None
-        self._added: list[tuple[str, str, str]] = []
-        self._refresh()
+    def __init__(self, given: Headers) -> None:
+        """:raises InvalidHeaderError: if the given headers cannot be sent."""
+        check_headers(given)
+        added = [(name.lower(), name, value.strip(" \t")) for name, value in given]
+        names = {key for key, _, _ in added}
+        added += [
+            (name.lower(), name, value) for name, value in _DEFAULTS if name.lower() not in names
+        ]
+        self._names_host = "host" in names
+        self._added = added
+        # A session sends few different heads, again and again.
+        self._head = lru_cache(_HEADS)(self._render)
+
+    def of_request(self, target: Target, request: HttpRequest) -> list[tuple[str, str]]:
+        """Return all headers of a request.
+
+        :raises HttpError: ``PROTOCOL``, if a header cannot be sent.
+        """
+        headers = self._fields(target, request.headers)
+        if _states_length(request):
+            headers.append(("Content-Length", str(len(request.body))))
+        return headers
 
     def render(self, target: Target, request: HttpRequest) -> bytes:
         """Return the head of a request (RFC 9112, 2-3), with the empty line at its end.
 
-        :raises InvalidHeaderError: if a header cannot be sent.
+        :raises HttpError: ``PROTOCOL``, if a header cannot be sent.
         """
-        self._refresh()
-        check_headers(request.headers)
-        taken = {name.lower() for name, _ in request.headers}
-        lines = [f"{request.method} {target.path} HTTP/1.1"]
-        if not self._names_host and "host" not in taken:
-            lines.append(f"Host: {target.authority}")
-        lines += [f"{name}: {value}" for name, value in request.headers]
-        lines += [f"{name}: {value}" for key, name, value in self._added if key not in taken]
-        if request.body or request.method in ("POST", "PUT", "PATCH"):  # RFC 9110, 8.6
-            lines.append(f"Content-Length: {len(request.body)}")
-        # Values are octets on the wire; what the environment had, goes out as it was.
-        return "\r\n".join([*lines, "", ""]).encode("utf-8", "surrogateescape")
+        head = self._head(target, request.method, request.headers)
+        if _states_length(request):
+            return b"%bContent-Length: %d\r\n\r\n" % (head, len(request.body))
+        return head + b"\r\n"
 
-    def _refresh(self) -> None:
-        given = self._source()
-        if given is self._given:
-            return
-        check_headers(given)
-        added = [(name.lower(), name, value.strip(" \t")) for name, value in given]
-        names = {key for key, _, _ in added}
-        added += [(name.lower(), name, value) for name, value in _DEFAULTS]
-        self._names_host = "host" in names
-        self._added = [
-            field
-            for position, field in enumerate(added)
-            if position < len(given) or field[0] not in names
-        ]
-        self._given = given
+    def _fields(self, target: Target, own: Headers) -> list[tuple[str, str]]:
+        try:
+            check_headers(own)
+        except InvalidHeaderError as error:
+            raise HttpError(Failure.PROTOCOL, str(error), may_have_executed=False) from error
+        taken = {name.lower() for name, _ in own}
+        headers = [] if self._names_host or "host" in taken else [("Host", target.authority)]
+        headers += own
+        headers += [(name, value) for key, name, value in self._added if key not in taken]
+        return headers
+
+    def _render(self, target: Target, method: str, own: Headers) -> bytes:
+        lines = [f"{method} {target.path} HTTP/1.1"]
+        lines += [f"{name}: {value}" for name, value in self._fields(target, own)]
+        return encoded("\r\n".join([*lines, ""]))
+
+
+def _states_length(request: HttpRequest) -> bool:
+    return bool(request.body) or request.method in ("POST", "PUT", "PATCH")  # RFC 9110, 8.6

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from typing import Protocol
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Timeouts:
+
+class Timeouts(Struct, frozen=True):
     """Deadlines in seconds; ``None``: none.
 
     ``connect`` covers name look-up, TCP and TLS. ``head`` runs from the end of the request to the
@@ -23,13 +23,17 @@ class Timeouts:
     idle: float | None = 300.0
 
 
-@dataclass(frozen=True, slots=True)
-class HttpRequest:
-    """One request to the server's URL. Header names are sent as given."""
+class HttpRequest(Struct, frozen=True):
+    """One request to the server. Header names are sent as given.
+
+    ``target`` is a URI reference (RFC 3986, 4.1), resolved against the client's URL; empty: that
+    URL. Credentials go along, so one that leads to another origin is refused.
+    """
 
     method: str
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes = b""
+    target: str = ""
 
 
 class HttpResponse(Protocol):

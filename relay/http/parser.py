@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
+from msgspec import Struct
 
 from relay.core.events import Failure
 from relay.http.errors import HttpError
@@ -19,8 +20,7 @@ _TLS_RECORDS = (b"\x15", b"\x16")  # alert, handshake (RFC 8446, 5.1)
 _SHOWN = 40
 
 
-@dataclass(frozen=True, slots=True)
-class ResponseHead:
+class ResponseHead(Struct, frozen=True):
     """Status and headers; names are lower case, repeated headers are joined with ``", "``."""
 
     status: int
@@ -48,7 +48,7 @@ class ResponseParser:
         self._overhead = 0
         self._parser: HttpResponseParser | None = HttpResponseParser(self)
 
-    def feed(self, data: bytes) -> bytes:
+    def feed(self, data: bytes | memoryview) -> bytes:
         """Take bytes from the connection; return what they hold of the body."""
         if self._parser is None:
             # Nothing may follow a response that nobody asked for: the connection is out of step.
@@ -60,7 +60,7 @@ class ResponseParser:
         except (HttpParserError, HttpParserUpgrade) as error:
             self.reusable = False
             if not self.complete:
-                self._fail(self._unreadable(data, error))
+                self._fail(self._unreadable(bytes(data[:_SHOWN]), error))
         self._begun = True
         if self._overhead > MAX_OVERHEAD and not self.complete:
             self._fail(f"more than {MAX_OVERHEAD} bytes of headers or trailers")
@@ -103,7 +103,7 @@ class ResponseParser:
         if status < 200:
             self._fields = []
             return
-        headers = _joined(self._fields)
+        headers = joined(self._fields)
         self.head = ResponseHead(status, headers)
         self.reusable = self._parser.should_keep_alive()
         self._overhead = 0
@@ -127,12 +127,12 @@ class ResponseParser:
         if self.head is not None:
             self.complete = True
 
-    def _unreadable(self, data: bytes, error: Exception) -> str:
+    def _unreadable(self, begun: bytes, error: Exception) -> str:
         if self._begun or self.head is not None:
             return f"the response is not valid HTTP/1.1 ({error})"
-        if data[:1] in _TLS_RECORDS:
+        if begun[:1] in _TLS_RECORDS:
             return "the server answers with TLS, not HTTP; is it an https:// URL?"
-        return f"the server does not answer with HTTP/1.1; it began with {data[:_SHOWN]!r}"
+        return f"the server does not answer with HTTP/1.1; it began with {begun!r}"
 
     def _fail(self, detail: str) -> None:
         self.error = self.error or HttpError(Failure.PROTOCOL, detail, may_have_executed=True)
@@ -143,7 +143,7 @@ class ResponseParser:
         )
 
 
-def _joined(fields: list[tuple[bytes, bytes]]) -> dict[str, str]:
+def joined(fields: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
     """Combine the field lines (RFC 9110, 5.3); octets above 0x7F become Latin-1 characters."""
     headers: dict[str, str] = {}
     for raw_name, raw_value in fields:
@@ -151,3 +151,9 @@ def _joined(fields: list[tuple[bytes, bytes]]) -> dict[str, str]:
         value = raw_value.decode("latin-1").strip(" \t")
         headers[name] = f"{headers[name]}, {value}" if name in headers else value
     return headers
+
+
+def content_coding(headers: Mapping[str, str]) -> str:
+    """How a body is coded (RFC 9110, 8.4.1), in lower case; empty if it is not."""
+    coding = headers.get("content-encoding", "").lower()
+    return "" if coding == "identity" else coding

@@ -8,6 +8,9 @@ from collections.abc import Callable
 
 from relay.http.connection import Connection
 
+IDLE_EXPIRY = 4.0
+"""Seconds that a connection rests before it is closed; uvicorn and Node.js close after 5."""
+
 MAX_IDLE = 64
 """Connections kept at rest; of more, the ones that rested longest are closed."""
 

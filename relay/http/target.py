@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from urllib.parse import quote, urljoin, urlsplit
 
-from relay.http.errors import InvalidUrlError
+from msgspec import Struct
+
+from relay.core.events import Failure
+from relay.http.errors import HttpError, InvalidUrlError
+
+MAX_REDIRECTS = 3
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _PATH_SAFE = "/%:@!$&'()*+,;=~"  # RFC 3986, 3.3; "%" because the URL is encoded already
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """One http or https URL. ``path`` is the request target in origin form, with its query."""
 
     scheme: str
@@ -45,17 +48,39 @@ class Target:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{host}:{self.port}"
 
+    def of_request(self, reference: str) -> Target:
+        """The target of a request for ``reference``, a URI reference; this one if it is empty.
+
+        :raises HttpError: ``PROTOCOL``, if it leads to another origin or nowhere.
+        """
+        if not reference:
+            return self
+        there = self._resolved(reference)
+        if there is None or there.origin != self.origin:
+            raise HttpError(
+                Failure.PROTOCOL,
+                f"a request is meant for {_shown(reference)!r}, which is not on"
+                f" {self.scheme}://{self.authority}; nothing is sent there",
+                may_have_executed=False,
+            )
+        return there
+
     def redirected(self, location: str) -> Target | None:
         """The target of a redirect that may be followed; ``None`` for all others.
 
         Credentials go along, so only to the same origin, or from http to https of the same host.
         """
+        there = self._resolved(location)
+        if there is None or there.origin == self.origin:
+            return there
+        upgraded = self.scheme == "http" and there.tls and there.host == self.host
+        return there if upgraded else None
+
+    def _resolved(self, reference: str) -> Target | None:
         try:
-            there = parse_target(urljoin(f"{self.scheme}://{self.address}{self.path}", location))
+            return parse_target(urljoin(f"{self.scheme}://{self.address}{self.path}", reference))
         except (InvalidUrlError, ValueError):
             return None
-        upgraded = self.scheme == "http" and there.tls and there.host == self.host
-        return there if upgraded or there.origin == self.origin else None
 
 
 def parse_target(url: str) -> Target:
@@ -82,6 +107,11 @@ def parse_target(url: str) -> Target:
     if parts.query:
         path += "?" + quote(parts.query, safe=_PATH_SAFE + "?")
     return Target(parts.scheme, host, port or _DEFAULT_PORTS[parts.scheme], path)
+
+
+def _shown(reference: str) -> str:
+    """What of a reference may stand in an error: a query often holds a session id."""
+    return _without_userinfo(reference).partition("?")[0]
 
 
 def _without_userinfo(url: str) -> str:

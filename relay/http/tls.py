@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ssl
+from collections.abc import Mapping
+from typing import cast
 
 from relay.http.errors import TlsConfigError
 
@@ -36,15 +38,27 @@ def tls_context(
     return context
 
 
-def explain(error: ssl.SSLError) -> str:
-    """Say what a failure of TLS itself means, with OpenSSL's name for it."""
-    match error.reason:
-        case "WRONG_VERSION_NUMBER" | "HTTP_REQUEST" | "RECORD_LAYER_FAILURE":
-            return "the server does not speak TLS; is it an http:// URL?"
-        case str() as reason if "CERTIFICATE_REQUIRED" in reason or "HANDSHAKE_FAILURE" in reason:
-            return f"the server refused ({reason}); it may want a client certificate: --cert"
-        case reason:
-            return reason or str(error)
+def facts(tls: ssl.SSLObject) -> Mapping[str, str]:
+    """Version, cipher and certificate of a connection, for people."""
+    found = {"version": tls.version() or "unknown"}
+    if cipher := tls.cipher():
+        found["cipher"] = cipher[0]
+    certificate = tls.getpeercert() or {}
+    for field in ("subject", "issuer"):
+        names = cast("tuple[tuple[tuple[str, str], ...], ...]", certificate.get(field, ()))
+        if names:
+            found[field] = ", ".join(f"{key}={value}" for name in names for key, value in name)
+    if expires := certificate.get("notAfter"):
+        found["expires"] = str(expires)
+    return found
+
+
+def has_ended(tls: ssl.SSLObject) -> bool:
+    """Whether the peer said that nothing more comes (RFC 9112, 9.8): the end of TCP does not."""
+    try:
+        return tls.read(1) == b""
+    except ssl.SSLError:
+        return False
 
 
 def _load_client_certificate(context: ssl.SSLContext, cert: str, key: str | None) -> None:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 
 import anyio
 import pytest
 
 from relay.check import Report, as_json, as_text, check
 from relay.core.events import Failure
-from relay.core.options import Options, ProtocolEra
+from relay.core.options import Options, ProtocolEra, Transport
 from relay.core.session import Session
 from relay.http.errors import HttpError
 from relay.http.fake import FakeHttpClient, FakeResponse
+from relay.http.interface import HttpRequest
 
 URL = "http://rig.example/mcp"
 DONE = FakeResponse([], 202, {})
@@ -35,8 +37,18 @@ def tools(count: int, cursor: str | None = None) -> dict[str, object]:
     return page if cursor is None else {**page, "nextCursor": cursor}
 
 
+def serving(*responses: FakeResponse) -> FakeHttpClient:
+    """A server that answers POST and DELETE in this order, and has no standing stream."""
+    script = iter(responses)
+
+    def respond(request: HttpRequest) -> FakeResponse:
+        return FakeResponse(status=405) if request.method == "GET" else next(script)
+
+    return FakeHttpClient(respond)
+
+
 async def report_of(*responses: FakeResponse) -> tuple[Report, FakeHttpClient]:
-    http = FakeHttpClient(responses)
+    http = serving(*responses)
     session = Session(Options(protocol_era=ProtocolEra.LEGACY))
     with anyio.fail_after(5):
         return await check(session, http, URL), http
@@ -53,14 +65,109 @@ async def test_it_counts_the_tools_of_all_pages() -> None:
     assert http.closed
 
 
+def opened(capabilities: dict[str, object]) -> FakeResponse:
+    """The answer to ``initialize`` that opens a session."""
+    hello = {"jsonrpc": "2.0", "id": 1, "result": {**HELLO, "capabilities": capabilities}}
+    headers = {"content-type": "application/json", "mcp-session-id": "s-1"}
+    return FakeResponse([json.dumps(hello).encode()], headers=headers)
+
+
+def deletes(http: FakeHttpClient) -> list[str | None]:
+    """The sessions that were deleted."""
+    return [
+        {name.lower(): value for name, value in request.headers}.get("mcp-session-id")
+        for request in http.requests
+        if request.method == "DELETE"
+    ]
+
+
 async def test_the_session_it_opened_is_deleted() -> None:
-    opened = FakeResponse(
-        [json.dumps({"jsonrpc": "2.0", "id": 1, "result": {**HELLO, "capabilities": {}}}).encode()],
-        headers={"content-type": "application/json", "mcp-session-id": "s-1"},
-    )
-    report, http = await report_of(opened, DONE, FakeResponse([], 204, {}))
+    report, http = await report_of(opened({}), DONE, FakeResponse([], 204, {}))
     assert report.ok and report.tools is None
-    assert [request.method for request in http.requests] == ["POST", "POST", "DELETE"]
+    assert deletes(http) == ["s-1"]
+
+
+@pytest.mark.parametrize(
+    "failing",
+    [
+        FakeResponse([b"broken"], 500, {}),
+        FakeResponse([HttpError(Failure.CLOSED, "gone", may_have_executed=True)]),
+        result(2, tools(1, "again")),
+    ],
+    ids=["status", "connection", "pages"],
+)
+async def test_a_session_is_deleted_however_the_check_ends(failing: FakeResponse) -> None:
+    def respond(request: HttpRequest) -> FakeResponse:
+        if request.method != "POST":
+            return FakeResponse(status=405)
+        message = json.loads(request.body)
+        if message["method"] == "initialize":
+            return opened({"tools": {}})
+        if message["method"] == "tools/list":
+            asked = message["id"]
+            return failing if failing.status != 200 or asked == 2 else result(asked, tools(1, "x"))
+        return DONE
+
+    http = FakeHttpClient(respond)
+    with anyio.fail_after(20):
+        report = await check(Session(Options(protocol_era=ProtocolEra.LEGACY)), http, URL)
+    assert not report.ok
+    assert deletes(http) == ["s-1"]
+
+
+async def test_a_signal_ends_the_check_and_its_session() -> None:
+    def respond(request: HttpRequest) -> FakeResponse:
+        if request.method != "POST":
+            return FakeResponse(status=405)
+        if b'"initialize"' in request.body:
+            return opened({"tools": {}})
+        return FakeResponse(before_head=[asyncio.Event()]) if b'"id"' in request.body else DONE
+
+    http = FakeHttpClient(respond)
+    session = Session(Options(protocol_era=ProtocolEra.LEGACY))
+    with anyio.fail_after(5):
+        checking = asyncio.create_task(check(session, http, URL))
+        while not any(b"tools/list" in request.body for request in http.requests):
+            await http.started(len(http.requests))
+        signal.raise_signal(signal.SIGINT)
+        report = await checking
+    assert not report.ok and report.error and "SIGINT" in report.error
+    assert deletes(http) == ["s-1"]
+
+
+async def test_the_transport_is_that_which_carried_the_session() -> None:
+    report, _ = await report_of(result(1, HELLO), DONE, result(2, tools(1)))
+    assert report.transport == "streamable HTTP"
+
+
+async def test_over_two_endpoints_a_latency_runs_to_the_answer() -> None:
+    """HTTP+SSE of 2024-11-05: a POST is accepted, its answer comes on the stream."""
+    answers = [asyncio.Event() for _ in range(2)]
+    lines = [
+        {"jsonrpc": "2.0", "id": 1, "result": {**HELLO, "protocolVersion": "2024-11-05"}},
+        {"jsonrpc": "2.0", "id": 2, "result": tools(4)},
+    ]
+    steps: list[bytes | asyncio.Event] = [b"event: endpoint\ndata: /messages?s=1\n\n"]
+    for gate, line in zip(answers, lines, strict=True):
+        steps += [gate, b"data: " + json.dumps(line).encode() + b"\n\n"]
+    stream = FakeResponse([*steps, asyncio.Event()], headers={"content-type": "text/event-stream"})
+    waiting = iter(answers)
+
+    def respond(request: HttpRequest) -> FakeResponse:
+        if request.method == "GET":
+            return stream
+        if b'"id"' in request.body:
+            next(waiting).set()
+        return DONE
+
+    http = FakeHttpClient(respond)
+    options = Options(protocol_era=ProtocolEra.LEGACY, transport=Transport.SSE)
+    with anyio.fail_after(10):
+        report = await check(Session(options), http, URL)
+    assert report.ok and report.tools == 4
+    assert (report.transport, report.era) == ("HTTP+SSE", "legacy")
+    assert list(report.latency_ms) == ["initialize", "tools/list"]
+    assert {request.target for request in http.requests} == {"", "/messages?s=1"}
 
 
 async def test_a_server_that_asks_something_is_refused_and_the_check_goes_on() -> None:
@@ -71,11 +178,11 @@ async def test_a_server_that_asks_something_is_refused_and_the_check_goes_on() -
         [b"data: " + asked + b"\n\n", refused, b"data: " + answer + b"\n\n"],
         headers={"content-type": "text/event-stream"},
     )
-    http = FakeHttpClient([result(1, HELLO), DONE, stream, DONE])
+    http = serving(result(1, HELLO), DONE, stream, DONE)
     session = Session(Options(protocol_era=ProtocolEra.LEGACY))
     with anyio.fail_after(5):
         checking = asyncio.create_task(check(session, http, URL))
-        exchange = await http.started(3)
+        exchange = await http.started(4)
         refused.set()
         report = await checking
     assert report.ok and report.tools == 1
@@ -124,14 +231,25 @@ async def test_a_fault_of_the_relay_is_a_failed_check_and_not_a_hang() -> None:
 
 def test_the_text_is_aligned_and_coloured_only_when_asked() -> None:
     report = Report(
-        URL, ok=True, era="modern", server_name="rig", tools=94, latency_ms={"tools/list": 5.1}
+        URL,
+        ok=True,
+        era="modern",
+        transport="streamable HTTP",
+        server_name="rig",
+        tools=94,
+        latency_ms={"tools/list": 5.1},
+        proxy="http://proxy:3128 (from HTTPS_PROXY)",
+        tls={"version": "TLSv1.3"},
     )
     assert as_text(report, colour=False).splitlines() == [
         URL,
-        "  server      rig",
-        "  era         modern",
-        "  tools       94",
-        "  tools/list  5.1 ms",
+        "  server       rig",
+        "  era          modern",
+        "  transport    streamable HTTP",
+        "  tools        94",
+        "  tools/list   5.1 ms",
+        "  proxy        http://proxy:3128 (from HTTPS_PROXY)",
+        "  TLS version  TLSv1.3",
         "ok",
     ]
     assert as_text(report, colour=True).endswith("\x1b[32mok\x1b[0m")
@@ -165,7 +283,7 @@ async def test_of_a_server_that_is_not_there_nothing_is_claimed() -> None:
 
 async def test_a_revision_that_the_server_refused_is_not_reported_as_its_own() -> None:
     old = FakeResponse([b"no such method"], 404, {"content-type": "text/plain"})
-    http = FakeHttpClient([old, result(1, HELLO), DONE, result(2, tools(1))])
+    http = serving(old, result(1, HELLO), DONE, result(2, tools(1)))
     with anyio.fail_after(5):
         report = await check(Session(Options()), http, URL)
     assert report.ok

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
-from relay.settings import OPTIONS, Settings, UsageError, resolve
+from relay.settings import OPTIONS, Settings, resolve
+from relay.usage import UsageError
 
 URL = "https://rig.example/mcp"
 
@@ -19,6 +21,10 @@ def settle(
     url: str = URL,
 ) -> Settings:
     return resolve(url, given or {}, headers, environ or {})
+
+
+def headers_of(settings: Settings) -> list[tuple[str, str]]:
+    return [(header.name, header.value()) for header in settings.headers]
 
 
 def refused(
@@ -68,7 +74,9 @@ def test_sizes_take_a_unit(text: str, size: int) -> None:
         ("timeout_read", "inf", "give seconds"),
         ("max_message_size", "big", "give bytes"),
         ("max_message_size", "-5", "give bytes"),
+        ("drain_timeout", "-1", "give seconds"),
         ("protocol_era", "new", "use auto, legacy, modern"),
+        ("transport", "http2", "use auto, streamable-http, sse"),
         ("log_level", "loud", "use debug"),
         ("cacert", "/nowhere/ca.pem", "check the path"),
     ],
@@ -90,48 +98,32 @@ def test_a_switch_can_be_a_variable() -> None:
 
 
 def test_a_url_that_cannot_be_read_is_refused() -> None:
-    assert "cannot be read" in refused(url="http://[::1/mcp")
-
-
-def test_headers_are_split_and_filled_from_the_environment() -> None:
-    environ = {"KEY": "s3cret"}
-    settings = settle(headers=["X-Key: k-${KEY}", "X-Empty:", "x-url: http://a:1"], environ=environ)
-    assert settings.headers == (("X-Key", "k-s3cret"), ("X-Empty", ""), ("x-url", "http://a:1"))
+    assert "is not a URL" in refused(url="http://[::1/mcp")
+    assert "s3cret" not in refused(url="http://ann:s3cret@rig:99999/mcp")
 
 
 @pytest.mark.parametrize(
-    ("header", "says"),
-    [
-        ("no-colon", "'no-colon' is not a header"),
-        ("X-Key: ${NOWHERE}", "X-Key needs the variable NOWHERE"),
-    ],
+    ("text", "seconds"), [("30", 30.0), ("0.5", 0.5), ("0", 0.0), ("1e2", 100.0)]
 )
-def test_a_bad_header_is_refused(header: str, says: str) -> None:
-    text = refused(headers=[header])
-    assert text.startswith("--header") and says in text
+def test_a_drain_of_no_seconds_is_no_drain(text: str, seconds: float) -> None:
+    assert settle({"drain_timeout": text}).drain_timeout == seconds
 
 
-def test_a_bearer_comes_from_the_named_variable_or_the_usual_one() -> None:
-    environ = {"MCP_BEARER_TOKEN": "usual", "RIG": "named\n"}
-    assert settle(environ=environ).headers == (("Authorization", "Bearer usual"),)
-    named = settle({"bearer_env": "RIG"}, environ=environ)
-    assert named.headers == (("Authorization", "Bearer named"),)
+def test_the_bearer_file_is_a_flag_or_a_variable(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("t0ken\n")
+    expected = [("Authorization", "Bearer t0ken")]
+    assert headers_of(settle({"bearer_file": str(file)})) == expected
+    assert headers_of(settle(environ={"CANFERRY_RELAY_BEARER_FILE": str(file)})) == expected
 
 
-def test_an_authorization_header_wins_over_the_usual_variable() -> None:
-    environ = {"MCP_BEARER_TOKEN": "usual"}
-    settings = settle(headers=["authorization: Basic eA=="], environ=environ)
-    assert settings.headers == (("authorization", "Basic eA=="),)
-
-
-def test_two_authorizations_asked_for_are_refused() -> None:
-    text = refused({"bearer_env": "RIG"}, ["Authorization: x"], {"RIG": "s3cret"})
-    assert "--bearer-env" in text and "s3cret" not in text
-
-
-@pytest.mark.parametrize("token", ["", "  ", "two words", "ünicode"])
-def test_a_variable_without_a_token_is_refused(token: str) -> None:
-    assert "RIG" in refused({"bearer_env": "RIG"}, environ={"RIG": token})
+def test_the_proxy_is_a_flag_or_a_variable_and_wins_over_that_of_everybody() -> None:
+    environ = {"CANFERRY_RELAY_PROXY": "http://mine:1", "HTTPS_PROXY": "http://theirs:2"}
+    chosen = settle({"proxy": "http://flag:3"}, environ=environ).proxy
+    assert chosen and (chosen.url, chosen.source) == ("http://flag:3", "--proxy")
+    chosen = settle(environ=environ).proxy
+    assert chosen and (chosen.url, chosen.source) == ("http://mine:1", "CANFERRY_RELAY_PROXY")
+    assert settle({"proxy": "none"}, environ=environ).proxy is None
 
 
 def test_secrets_do_not_show_in_the_settings_text() -> None:
@@ -159,6 +151,22 @@ def test_an_insecure_connection_is_warned_about() -> None:
     assert "--insecure" in settle({"insecure": True}).warnings[0]
 
 
+@pytest.mark.skipif(os.name != "posix", reason="the mode of a file says nothing elsewhere")
+@pytest.mark.parametrize(("mode", "warned"), [(0o600, False), (0o640, False), (0o604, True)])
+def test_a_secret_that_everybody_can_read_is_warned_about(
+    tmp_path: Path, mode: int, warned: bool
+) -> None:
+    file = tmp_path / "token"
+    file.write_text("s3cret")
+    file.chmod(mode)
+    for settings in (
+        settle({"bearer_file": str(file)}),
+        settle(headers=[f"X-Key: ${{file:{file}}}"]),
+    ):
+        assert ["chmod o-r" in warning for warning in settings.warnings] == [True] * warned
+        assert not any("s3cret" in warning for warning in settings.warnings)
+
+
 def test_a_key_needs_its_certificate(tmp_path: Path) -> None:
     key = tmp_path / "key.pem"
     key.touch()
@@ -168,3 +176,12 @@ def test_a_key_needs_its_certificate(tmp_path: Path) -> None:
 
 def test_the_host_is_shown_with_its_port() -> None:
     assert settle(url="http://[::1]:8765/mcp").host == "[::1]:8765"
+
+
+@pytest.mark.obligation(36)
+def test_nothing_is_given_up_before_slow_servers_begin_or_keep_alive() -> None:
+    chosen = settle()
+    assert chosen.timeout_head is not None
+    assert chosen.timeout_head > 20  # the head of a long call comes after 15 s
+    assert chosen.timeout_read is not None
+    assert chosen.timeout_read > 30  # as do comments that keep a stream alive

@@ -5,9 +5,11 @@ from __future__ import annotations
 import stat
 import sys
 from pathlib import Path
+from typing import Any, get_args, get_origin
 
+import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from relay.core.commands import Command, Emit, Level, Notice, Request, SetTimer, Stop, Verb
@@ -64,16 +66,53 @@ def test_a_trace_reads_back_as_it_was_written(tmp_path: Path) -> None:
     assert trace.steps == STEPS
 
 
-@given(line=st.binary(), text=st.text())
-def test_any_bytes_survive(
-    tmp_path_factory: pytest.TempPathFactory, line: bytes, text: str
+def test_what_was_said_can_be_read_in_the_file(tmp_path: Path) -> None:
+    write(
+        tmp_path / "t",
+        [
+            (ClientLine(b"a line"), [Request(ExchangeId(1), Verb.POST, (), b"a body")]),
+            (ServerSent(ExchangeId(1), b"an event"), [Emit(b"an answer")]),
+        ],
+    )
+    text = (tmp_path / "t").read_text()
+    assert all(f'"{said}"' in text for said in ("a line", "a body", "an event", "an answer"))
+
+
+def anything(hint: Any) -> st.SearchStrategy[Any]:
+    """Values of a field's type, whatever fields there are; a JSON text has no lone surrogates."""
+    if hint is str:
+        return st.text(st.characters(exclude_categories=["Cs"]))
+    if hint is float:
+        return st.floats(allow_nan=False, allow_infinity=False)
+    if hint is int:
+        return st.integers(-(2**63), 2**63)
+    if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+        fields = {field.name: anything(field.type) for field in msgspec.structs.fields(hint)}
+        return st.builds(hint, **fields)
+    if hasattr(hint, "__supertype__"):
+        return anything(hint.__supertype__)
+    members = get_args(hint)
+    if not members:
+        return st.from_type(hint)
+    if get_origin(hint) is dict:
+        return st.dictionaries(*map(anything, members), max_size=3)
+    if members[-1] is ...:
+        return st.lists(anything(members[0]), max_size=3).map(tuple)
+    each = map(anything, members)
+    return st.tuples(*each) if get_origin(hint) is tuple else st.one_of(*each)
+
+
+@settings(deadline=None)  # each example writes a file
+@given(
+    event=st.one_of(*map(anything, get_args(Event))),
+    commands=st.lists(st.one_of(*map(anything, get_args(Command))), max_size=3),
+)
+def test_any_event_and_any_commands_survive(
+    tmp_path_factory: pytest.TempPathFactory, event: Event, commands: list[Command]
 ) -> None:
     path = tmp_path_factory.mktemp("trace") / "t"
-    steps: list[tuple[Event, list[Command]]] = [
-        (ClientLine(line), [Emit(text.encode(errors="replace"))])
-    ]
-    write(path, steps)
-    assert read_trace(str(path)).steps == steps
+    write(path, [(event, commands)])
+    assert read_trace(str(path)).steps == [(event, commands)]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows files have no such mode")

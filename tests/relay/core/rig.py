@@ -84,6 +84,12 @@ def error(request_id: object, code: int, message: str = "no", data: object = Non
     return {"jsonrpc": "2.0", "id": request_id, "error": body}
 
 
+def messages_of(line: bytes) -> list[Json]:
+    """The messages of a line: one, or those of a batch."""
+    decoded = msgspec.json.decode(line, type=Json | list[Json])
+    return decoded if isinstance(decoded, list) else [decoded]
+
+
 def notification(method: str, params: Json | None = None) -> Json:
     return {"jsonrpc": "2.0", "method": method, "params": params or {}}
 
@@ -96,6 +102,7 @@ class Sent:
     verb: Verb
     headers: dict[str, str]
     raw: bytes
+    target: str = ""
 
     @property
     def body(self) -> Json:
@@ -130,14 +137,15 @@ class Rig:
 
     def _carry_out(self, command: Command) -> None:
         match command:
-            case Request(exchange, verb, headers, body):
+            case Request(exchange, verb, headers, body, target):
                 assert len({name.lower() for name, _ in headers}) == len(headers)
                 assert all(value.isascii() and value.isprintable() for _, value in headers)
-                self.sent.append(Sent(exchange, verb, dict(headers), body))
+                self.sent.append(Sent(exchange, verb, dict(headers), body, target))
             case Emit(line):
                 assert b"\n" not in line
                 assert b"\r" not in line
-                assert msgspec.json.decode(line, type=Json)["jsonrpc"] == "2.0"
+                for message in messages_of(line):
+                    assert message["jsonrpc"] == "2.0"
                 self.emitted.append(line)
             case Abort(exchange):
                 assert exchange not in self.aborted
@@ -154,6 +162,9 @@ class Rig:
     def fire(self, name: str) -> None:
         """Let the one running timer whose name begins so run out."""
         (timer,) = [timer for timer in self.timers if timer.startswith(name)]
+        self.run_out(timer)
+
+    def run_out(self, timer: TimerId) -> None:
         del self.timers[timer]
         self.feed(TimerFired(timer))
 
@@ -184,7 +195,7 @@ class Rig:
     def told(self) -> list[Json]:
         """What the client was told since it last looked."""
         lines, self.emitted = self.emitted, []
-        return [msgspec.json.decode(line, type=Json) for line in lines]
+        return [message for line in lines for message in messages_of(line)]
 
     def told_one(self) -> Json:
         (message,) = self.told()
@@ -232,6 +243,19 @@ class Rig:
     def fail(self, sent: Sent, failure: Failure, *, may_have_executed: bool = False) -> None:
         self.feed(ServerFailed(sent.exchange, failure, "10.0.0.1:80", may_have_executed))
 
+    def unreachable(self, sent: Sent) -> None:
+        """Let a request fail to reach the server as often as the relay tries."""
+        self.fail(sent, Failure.CONNECT)
+        while any(timer.startswith("again:") for timer in self.timers):
+            self.fire("again:")
+            self.fail(self.got_one(), Failure.CONNECT)
+
+
+def expire(rig: Rig, timer: TimerId) -> None:
+    """Let just this timer run out, if it still runs."""
+    if rig.timers.pop(timer, None) is not None:
+        rig.feed(TimerFired(timer))
+
 
 def started(era: ProtocolEra = ProtocolEra.AUTO, **options: Any) -> Rig:
     """A session that has had its first event."""
@@ -248,6 +272,7 @@ def on_legacy(session: str | None = "s1") -> Rig:
     rig.reply(rig.got_one(), result("init", INITIALIZED), headers=headers)
     rig.say(notification("notifications/initialized"))
     rig.reply(rig.got_one(), status=202, headers={})
+    rig.reply(rig.got_one(), status=405, headers={})  # the server offers no standing stream
     rig.told()
     return rig
 
@@ -264,5 +289,8 @@ def bridged(introduction: Json | None = None) -> Rig:
     rig = on_modern()
     rig.ask("init", "initialize", introduction or INTRODUCTION)
     rig.say(notification("notifications/initialized"))
+    rig.got()  # the stream for changes of the lists
+    rig.ask("list", "tools/list")
+    rig.succeed(rig.got_one(), {"tools": [{"name": "t", "inputSchema": {}}]})
     rig.told()
     return rig

@@ -101,6 +101,7 @@ PASSING: list[tuple[int, Any]] = [(429, b""), (500, b"oops"), (502, b"<html>"), 
 PASSING += [(500, error(PROBE, -32601))]
 
 
+@pytest.mark.obligation(12)
 @pytest.mark.parametrize(("status", "body"), MODERN_ANSWERS)
 def test_a_modern_answer_makes_the_era_modern(status: int, body: Any) -> None:
     rig = asked()
@@ -110,6 +111,7 @@ def test_a_modern_answer_makes_the_era_modern(status: int, body: Any) -> None:
     assert rig.timers == {}
 
 
+@pytest.mark.obligation(12)
 @pytest.mark.parametrize(("status", "body"), LEGACY_ANSWERS)
 def test_any_answer_of_an_older_server_makes_the_era_legacy(status: int, body: Any) -> None:
     rig = asked()
@@ -121,6 +123,7 @@ def test_any_answer_of_an_older_server_makes_the_era_legacy(status: int, body: A
     assert not {"MCP-Protocol-Version", "Mcp-Method", "Mcp-Session-Id"} & set(forwarded.headers)
 
 
+@pytest.mark.obligation(12)
 @pytest.mark.parametrize(("status", "body", "named"), NO_VERDICTS)
 def test_what_is_no_verdict_is_told_to_who_waits_and_asked_again_later(
     status: int, body: Any, named: str
@@ -156,6 +159,15 @@ def test_a_passing_failure_is_waited_out_while_somebody_waits(status: int, body:
     rig.fire("probe-again")
     rig.succeed(rig.got_one(), DISCOVERED)
     assert rig.told_one()["result"]["serverInfo"]["name"] == "truck"
+
+
+def test_the_operator_is_told_at_once_and_once_of_a_server_that_is_waited_for() -> None:
+    rig = asked()
+    rig.fail(rig.got_one(), Failure.CONNECT)
+    assert rig.notices == ["still trying: cannot reach the server: 10.0.0.1:80"]
+    rig.fire("probe-again")
+    rig.fail(rig.got_one(), Failure.CONNECT)
+    assert len(rig.notices) == 1
 
 
 def test_a_notification_that_waits_is_dropped_with_the_rest() -> None:
@@ -200,6 +212,7 @@ def test_a_failure_that_will_not_pass_is_told_at_once(failure: Failure) -> None:
     assert rig.told_one()["error"]["data"]["failure"] == failure.value
 
 
+@pytest.mark.obligation(15)
 def test_a_silent_server_is_given_up_in_time() -> None:
     rig = asked()
     probe = rig.got_one()
@@ -210,6 +223,7 @@ def test_a_silent_server_is_given_up_in_time() -> None:
     assert rig.aborted == [probe.exchange]
 
 
+@pytest.mark.obligation(13)
 def test_a_preferred_version_is_asked_for_once_only() -> None:
     rig = asked()
     disliked = error(PROBE, -32022, data={"supported": ["2025-11-25", MODERN, 7]})
@@ -287,3 +301,12 @@ def test_late_news_of_an_old_probe_changes_nothing() -> None:
     (sent,) = rig.got()
     rig.reply(sent, msgspec.json.encode(result(1, {"tools": []})), headers=JSON)
     assert rig.told_one()["result"] == {"tools": []}
+
+
+def test_a_client_that_leaves_is_not_kept_by_the_probe() -> None:
+    rig = asked()
+    rig.close()
+    assert rig.exit_code is None
+    rig.fire("drain")
+    assert rig.exit_code == 0
+    assert rig.timers == {}

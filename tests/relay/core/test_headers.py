@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relay.core.headers import encode_value, is_visible_ascii, modern_post
+from relay.core.headers import encode_value, is_visible_ascii, legacy_post, modern_post
 
 
 def decoded(value: str) -> str:
@@ -18,6 +18,7 @@ def decoded(value: str) -> str:
     return value
 
 
+@pytest.mark.obligation(41)
 @given(text=st.text() | st.text(alphabet="=?base64 \t~\x7f\u00e9"))
 def test_any_text_becomes_a_safe_value_and_comes_back(text: str) -> None:
     value = encode_value(text)
@@ -72,3 +73,9 @@ def test_other_requests_have_no_name() -> None:
         ("MCP-Protocol-Version", "2026-07-28"),
         ("Mcp-Method", "tools/list"),
     )
+
+
+@pytest.mark.obligation(5)
+def test_every_post_accepts_a_body_and_a_stream() -> None:
+    for headers in (legacy_post("s", "2025-11-25"), modern_post("ping", "2026-07-28", {})):
+        assert dict(headers)["Accept"] == "application/json, text/event-stream"

@@ -6,15 +6,16 @@ from typing import Any
 
 import pytest
 
+from relay.core.commands import Verb
 from relay.core.events import Failure
 from relay.core.session import ProtocolEra
 from tests.relay.core.rig import (
-    ENVELOPE,
     INITIALIZED,
     INTRODUCTION,
     JSON,
     STREAM,
     Rig,
+    Sent,
     error,
     notification,
     on_legacy,
@@ -28,6 +29,11 @@ def calling() -> tuple[Rig, Any]:
     rig = on_legacy()
     rig.ask(1, "tools/call", {"name": "t"})
     return rig, rig.got_one()
+
+
+def posts(rig: Rig) -> list[Sent]:
+    """What was posted, beside the request for the standing stream."""
+    return [sent for sent in rig.got() if sent.verb is Verb.POST]
 
 
 def test_a_forced_era_needs_no_probe() -> None:
@@ -100,7 +106,7 @@ def test_what_follows_initialize_waits_for_the_handshake_to_be_over() -> None:
     assert acknowledged.method == "notifications/initialized"
     assert acknowledged.headers["Mcp-Session-Id"] == "s1"
     rig.reply(acknowledged, status=202, headers={})
-    assert [sent.body["id"] for sent in rig.got()] == [1, 2]
+    assert [sent.body["id"] for sent in posts(rig)] == [1, 2]
     assert rig.timers == {}
 
 
@@ -123,7 +129,7 @@ def test_an_accepted_handshake_is_over_though_its_response_is_not() -> None:
     rig.ask(1, "tools/list")
     acknowledged = rig.got_one()
     rig.head(acknowledged, 200, STREAM)
-    assert rig.got_one().body["id"] == 1
+    assert [sent.body["id"] for sent in posts(rig)] == [1]
     rig.body(acknowledged, notification("notifications/message"))
     assert [message.get("method") for message in rig.told()] == [None, "notifications/message"]
     rig.fire("linger")
@@ -135,7 +141,7 @@ def test_a_failed_initialize_lets_the_rest_go_on() -> None:
     rig = started(ProtocolEra.LEGACY)
     rig.ask(0, "initialize", INTRODUCTION)
     rig.ask(1, "tools/list")
-    rig.fail(rig.got_one(), Failure.CONNECT)
+    rig.fail(rig.got_one(), Failure.TLS)
     assert rig.told_one()["id"] == 0
     assert rig.got_one().body["id"] == 1
 
@@ -298,31 +304,12 @@ def test_a_dual_era_client_is_sent_to_initialize() -> None:
     assert rig.got_one().method == "initialize"
 
 
-def test_any_other_modern_request_is_refused_with_the_reason() -> None:
-    rig = on_legacy()
-    rig.ask_modern(7, "tools/list")
-    refused = rig.told_one()
-    assert refused["id"] == 7
-    assert refused["error"]["code"] == -32600
-    assert "2026-07-28" in refused["error"]["message"]
-    rig.say(notification("notifications/x", {"_meta": ENVELOPE}))
-    assert [sent.method for sent in rig.got()] == ["notifications/x"]
-
-
 def test_a_refused_notification_is_for_the_operator_alone() -> None:
     rig = on_legacy()
     rig.say(notification("notifications/x"))
     rig.reply(rig.got_one(), b"no", 500)
     assert rig.told() == []
     assert "notifications/x: the server failed (HTTP 500)" in rig.notices[-1]
-
-
-def test_a_session_that_the_server_has_ended_is_named_as_such() -> None:
-    rig, call = calling()
-    rig.reply(call, b"", 404)
-    told = rig.told_one()["error"]
-    assert told["code"] == -32603
-    assert "ended the session" in told["message"]
 
 
 def test_a_new_initialize_starts_a_new_session() -> None:
@@ -333,3 +320,36 @@ def test_a_new_initialize_starts_a_new_session() -> None:
     rig.reply(handshake, result("again", INITIALIZED), headers={**JSON, "mcp-session-id": "s2"})
     rig.ask(1, "tools/list")
     assert rig.got_one().headers["Mcp-Session-Id"] == "s2"
+
+
+def test_a_page_on_its_way_is_cancelled_under_its_own_id() -> None:
+    rig = started(ProtocolEra.LEGACY, merge_pages=True)
+    rig.ask(1, "tools/list")
+    rig.succeed(rig.got_one(), {"tools": [], "nextCursor": "2"})
+    second = rig.got_one()
+    assert second.body["id"] != 1
+    rig.head(second, 200, STREAM)
+    rig.cancel(1)
+    assert rig.got_one().body["params"] == {"requestId": second.body["id"]}
+
+
+@pytest.mark.obligation(17, 43)
+def test_the_end_cancels_what_is_open_but_no_handshake() -> None:
+    rig, call = calling()
+    rig.ask(2, "tools/call")
+    rig.cancel(2)
+    rig.ask(3, "initialize", INTRODUCTION)
+    assert [sent.method for sent in rig.got()] == ["tools/call", "initialize"]
+    rig.terminate()
+    assert [sent.method for sent in rig.got()] == []
+    assert {message["id"] for message in rig.told()} == {1, 3}
+    rig.succeed(call, {})
+    assert rig.told() == []
+
+
+@pytest.mark.obligation(17, 43)
+def test_the_end_gives_no_cancellation_a_head_start() -> None:
+    rig, _ = calling()
+    rig.cancel(1)
+    rig.terminate()
+    assert [sent.method for sent in rig.got()] == ["notifications/cancelled", "DELETE"]

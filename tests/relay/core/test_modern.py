@@ -26,8 +26,17 @@ from tests.relay.core.rig import (
 )
 
 
-def calling(method: str = "tools/call", **params: Any) -> tuple[Rig, Sent]:
+def listed() -> Rig:
+    """A modern client that has seen the server's one tool."""
     rig = on_modern()
+    rig.ask_modern("list", "tools/list")
+    rig.succeed(rig.got_one(), {"tools": [{"name": "t", "inputSchema": {}}]})
+    rig.told()
+    return rig
+
+
+def calling(method: str = "tools/call", **params: Any) -> tuple[Rig, Sent]:
+    rig = listed()
     rig.ask_modern(1, method, {"name": "t", **params})
     return rig, rig.got_one()
 
@@ -55,7 +64,7 @@ def test_a_request_goes_up_byte_for_byte_with_the_headers_of_its_body() -> None:
     rig = on_modern()
     meta = msgspec.json.encode({**ENVELOPE, PREFIX + "protocolVersion": "2031-05-05"})
     params = b'{"name":"t \\u00e9","_meta":%b}' % meta
-    line = b'{"jsonrpc":"2.0", "id":1, "params":%b, "method":"tools/call"}' % params
+    line = b'{"jsonrpc":"2.0", "id":1, "params":%b, "method":"prompts/get"}' % params
     rig.line(line)
     sent = rig.got_one()
     assert sent.raw == line
@@ -63,7 +72,7 @@ def test_a_request_goes_up_byte_for_byte_with_the_headers_of_its_body() -> None:
         "Content-Type": "application/json",
         "Accept": "application/json, text/event-stream",
         "MCP-Protocol-Version": "2031-05-05",
-        "Mcp-Method": "tools/call",
+        "Mcp-Method": "prompts/get",
         "Mcp-Name": "=?base64?dCDDqQ==?=",
     }
 
@@ -158,7 +167,7 @@ def test_a_lost_subscription_is_told_as_cancelled(broken: bool) -> None:
 def test_a_subscription_that_never_began_is_an_error() -> None:
     rig = on_modern()
     rig.ask_modern("sub-1", "subscriptions/listen")
-    rig.fail(rig.got_one(), Failure.CONNECT)
+    rig.unreachable(rig.got_one())
     assert rig.told_one()["error"]["code"] == -32603
 
 
@@ -181,6 +190,16 @@ def test_there_are_no_requests_of_the_server() -> None:
     assert rig.told_one()["result"] == {}
 
 
+@pytest.mark.obligation(28)
+def test_nothing_follows_the_answer() -> None:
+    rig, call = calling()
+    rig.head(call, 200, STREAM)
+    rig.body(call, result(1, {}))
+    rig.told()
+    rig.body(call, notification("notifications/message", {"data": "late"}))
+    assert rig.told() == []
+
+
 def test_a_response_of_the_client_goes_nowhere() -> None:
     rig = on_modern()
     rig.say(result(1, {}))
@@ -196,6 +215,57 @@ def test_a_notification_with_an_envelope_is_posted() -> None:
     rig.reply(posted, error(1, -32600), 400)
     assert rig.told() == []
     assert "HTTP 400" in rig.notices[-1]
+
+
+# -- a server that seems to be of another era --
+
+LEGACY_REFUSAL = error(None, -32000, "Bad Request: No valid session ID provided")
+
+
+@pytest.mark.obligation(16)
+@pytest.mark.parametrize("body", [b"", LEGACY_REFUSAL], ids=["bare", "with an error"])
+@pytest.mark.parametrize("status", [400, 404, 405])
+def test_a_call_that_another_era_refused_is_repeated_once_the_era_is_known(
+    body: Any, status: int
+) -> None:
+    rig, call = calling()
+    rig.reply(call, body, status)
+    assert rig.told() == []
+    probe = rig.got_one()
+    assert probe.method == "server/discover"
+    rig.succeed(probe, DISCOVERED)
+    again = rig.got_one()
+    assert (again.raw, again.headers) == (call.raw, call.headers)
+    rig.succeed(again, {"content": []})
+    assert rig.told_one() == result(1, {"content": []})
+
+
+@pytest.mark.obligation(16)
+@pytest.mark.parametrize("body", [b"", LEGACY_REFUSAL], ids=["bare", "with an error"])
+def test_a_second_refusal_is_the_answer(body: Any) -> None:
+    rig, call = calling()
+    rig.reply(call, body, 400)
+    rig.succeed(rig.got_one(), DISCOVERED)
+    rig.reply(rig.got_one(), body, 400)
+    assert rig.told_one()["id"] == 1
+    assert rig.got() == []
+
+
+def test_a_call_is_not_repeated_on_a_server_whose_era_was_set() -> None:
+    rig = started(ProtocolEra.MODERN)
+    rig.ask_modern(1, "prompts/list")
+    rig.reply(rig.got_one(), LEGACY_REFUSAL, 400)
+    assert rig.told_one() == {**LEGACY_REFUSAL, "id": 1}
+    assert rig.got() == []
+
+
+def test_a_call_that_waits_for_the_era_again_can_be_cancelled() -> None:
+    rig, call = calling()
+    rig.reply(call, status=404)
+    probe = rig.got_one()
+    rig.cancel(1)
+    rig.succeed(probe, DISCOVERED)
+    assert (rig.got(), rig.told()) == ([], [])
 
 
 ANNOTATED = {
@@ -225,6 +295,81 @@ def test_tools_with_illegal_annotations_are_taken_out_of_the_list() -> None:
     rig.succeed(rig.got_one(), listed)
     assert rig.told_one()["result"] == {"tools": [ANNOTATED], "ttlMs": 5}
     assert "tool 'bad' is hidden" in rig.notices[-1]
+
+
+def looking() -> tuple[Rig, Sent]:
+    """A call whose tool is being looked for."""
+    rig = on_modern()
+    rig.ask_modern(1, "tools/call", {"name": "t", "arguments": {"r": "eu"}})
+    return rig, rig.got_one()
+
+
+@pytest.mark.obligation(8)
+def test_a_tool_that_was_never_listed_is_looked_for_before_it_is_called() -> None:
+    rig, listing = looking()
+    assert listing.headers["Mcp-Method"] == "tools/list"
+    rig.succeed(listing, {"tools": [ANNOTATED]})
+    call = rig.got_one()
+    assert (call.body["id"], call.headers["Mcp-Param-Region"]) == (1, "eu")
+    rig.succeed(call, {"content": []})
+    assert rig.told_one() == result(1, {"content": []})
+
+
+def test_cancelling_a_call_ends_the_search_for_its_tool() -> None:
+    rig, listing = looking()
+    rig.cancel(1)
+    assert rig.aborted == [listing.exchange]
+    assert (rig.got(), rig.told()) == ([], [])
+
+
+def test_the_search_for_a_tool_is_waited_for_at_the_end() -> None:
+    rig, listing = looking()
+    rig.close()
+    assert rig.exit_code is None
+    rig.succeed(listing, {"tools": [ANNOTATED]})
+    rig.succeed(rig.got_one(), {"content": []})
+    assert rig.told_one() == result(1, {"content": []})
+    assert rig.exit_code == 0
+
+
+def test_a_signal_ends_the_search_for_a_tool() -> None:
+    rig, listing = looking()
+    rig.terminate()
+    assert rig.aborted == [listing.exchange]
+    assert "data" not in rig.told_one()["error"]
+    assert rig.exit_code == 0
+
+
+@pytest.mark.obligation(10)
+def test_a_call_with_the_wrong_headers_is_repeated_with_those_of_a_new_list() -> None:
+    rig, call = calling(arguments={"r": "eu"})
+    rig.reply(call, error(1, -32020, "Mcp-Param-Region header is missing"), 400)
+    assert rig.told() == []
+    rig.succeed(rig.got_one(), {"tools": [ANNOTATED]})
+    again = rig.got_one()
+    assert again.raw == call.raw
+    assert again.headers == {**call.headers, "Mcp-Param-Region": "eu"}
+    rig.reply(again, error(1, -32020, "still wrong"), 400)
+    assert rig.told_one() == error(1, -32020, "still wrong")
+
+
+def test_a_changed_tool_list_is_learnt_anew_before_the_next_call() -> None:
+    rig = listed()
+    rig.ask_modern("sub", "subscriptions/listen", {"notifications": {"toolsListChanged": True}})
+    listen = rig.got_one()
+    rig.head(listen, 200, STREAM)
+    rig.body(listen, notification("notifications/tools/list_changed"))
+    rig.ask_modern(1, "tools/call", {"name": "t"})
+    assert rig.got_one().method == "tools/list"
+
+
+def test_a_hidden_tool_stays_hidden_without_another_complaint() -> None:
+    rig = on_modern()
+    for number in (1, 2):
+        rig.ask_modern(number, "tools/list")
+        rig.succeed(rig.got_one(), {"tools": [ILLEGAL]})
+        assert rig.told_one()["result"] == {"tools": []}
+    assert len([text for text in rig.notices if "is hidden" in text]) == 1
 
 
 def test_a_tool_list_that_is_none_passes_through() -> None:

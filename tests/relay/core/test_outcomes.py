@@ -55,7 +55,7 @@ def outcome(
         (404, HTML, b"<html>", "found nothing at the URL"),
         (413, {}, b"", "size limit (HTTP 413)"),
         (415, {}, b"", "refused the request (HTTP 415)"),
-        (429, {"retry-after": "7"}, b"", "too often"),
+        (429, {"retry-after": "700"}, b"", "too often"),
         (500, HTML, b"oops", "failed (HTTP 500)"),
         (502, HTML, b"<html>", "failed (HTTP 502)"),
     ],
@@ -76,10 +76,6 @@ def test_a_bare_404_means_that_there_is_nothing() -> None:
     assert outcome(404, {})["code"] == -32601
 
 
-def test_a_404_in_a_session_means_that_the_session_is_over() -> None:
-    assert "ended the session" in outcome(404, {}, session="s")["message"]
-
-
 def test_the_evidence_is_short_and_printable() -> None:
     told = outcome(
         502, HTML, b"<html>\r\n\x00\x1b[31m<title>Bad \xff gateway</title>" + b"x" * 5000
@@ -90,8 +86,12 @@ def test_the_evidence_is_short_and_printable() -> None:
 
 
 def test_a_wait_that_the_server_asks_for_is_told() -> None:
-    assert "in 7 s" in outcome(429, {"retry-after": "7"})["data"]["hint"]
+    told = outcome(429, {"retry-after": "700"})["data"]
+    assert "in 700 s" in told["hint"]
+    assert told["retryAfter"] == 700
+    assert "in 61 s" in outcome(503, {"retry-after": "61"})["data"]["hint"]
     assert "later" in outcome(429, {"retry-after": "Tue"})["data"]["hint"]
+    assert "retryAfter" not in outcome(500, {"retry-after": "61"})["data"]
 
 
 @pytest.mark.parametrize("status", [400, 404, 500])

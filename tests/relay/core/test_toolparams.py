@@ -1,4 +1,4 @@
-"""Arguments mirrored into headers, and the annotations that hide a tool."""
+"""Arguments mirrored into headers, and the annotations that are not legal."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from relay.core.toolparams import ToolParams
+from relay.core.modern.toolparams import IllegalAnnotation, mirrors_of, param_headers
 
 Json = dict[str, Any]
 REGION: Json = {"type": "string", "x-mcp-header": "Region"}
@@ -17,26 +17,21 @@ def raw(value: object) -> msgspec.Raw:
     return msgspec.Raw(msgspec.json.encode(value))
 
 
-def tool(schema: object, name: str = "t") -> msgspec.Raw:
-    return raw({"name": name, "inputSchema": schema})
-
-
 def properties(**members: object) -> Json:
     return {"type": "object", "properties": members}
 
 
 def headers(schema: object, arguments: object) -> dict[str, str]:
-    params = ToolParams()
-    legal, complaints = params.learn([tool(schema)])
-    assert (len(legal), complaints) == (1, [])
-    return dict(params.headers({"name": raw("t"), "arguments": raw(arguments)}))
+    return dict(param_headers(mirrors_of(raw(schema)), raw(arguments)))
 
 
+@pytest.mark.obligation(8)
 @pytest.mark.parametrize(
     ("kind", "value", "expected"),
     [
         ("string", "eu", "eu"),
         ("string", "é", "=?base64?w6k=?="),
+        ("string", "a\r\nX: y", "=?base64?YQ0KWDogeQ==?="),
         ("integer", -7, "-7"),
         ("integer", 42.0, "42.0"),
         ("boolean", True, "true"),
@@ -48,9 +43,14 @@ def test_an_argument_is_mirrored_as_text(kind: str, value: object, expected: str
     assert headers(schema, {"a": value}) == {"Mcp-Param-A-b": expected}
 
 
+@pytest.mark.obligation(8)
 @pytest.mark.parametrize("arguments", [{}, {"a": None}, {"a": []}, {"a": {}}, [], None, 7])
 def test_an_argument_that_is_absent_or_null_gives_no_header(arguments: object) -> None:
     assert headers(properties(a=REGION), arguments) == {}
+
+
+def test_a_call_without_arguments_has_no_headers() -> None:
+    assert param_headers(mirrors_of(raw(properties(a=REGION))), None) == ()
 
 
 def test_properties_beside_an_annotated_one_may_be_anything() -> None:
@@ -67,13 +67,11 @@ def test_a_nested_property_is_found_by_its_exact_path() -> None:
 
 def test_an_annotation_hidden_behind_an_escape_is_seen() -> None:
     schema = b'{"properties":{"a":{"type":"string","x\\u002dmcp-header":"R"}}}'
-    params = ToolParams()
-    params.learn([msgspec.Raw(b'{"name":"t","inputSchema":' + schema + b"}")])
-    assert params.headers({"name": raw("t"), "arguments": raw({"a": "eu"})}) == (
-        ("Mcp-Param-R", "eu"),
-    )
+    mirrors = mirrors_of(msgspec.Raw(schema))
+    assert param_headers(mirrors, raw({"a": "eu"})) == (("Mcp-Param-R", "eu"),)
 
 
+@pytest.mark.obligation(9)
 @pytest.mark.parametrize(
     "schema",
     [
@@ -95,12 +93,9 @@ def test_an_annotation_hidden_behind_an_escape_is_seen() -> None:
         {"not": REGION},
     ],
 )
-def test_a_tool_with_an_illegal_annotation_is_hidden(schema: object) -> None:
-    params = ToolParams()
-    legal, complaints = params.learn([tool(schema, "bad"), tool(properties(), "good")])
-    assert [msgspec.json.decode(kept)["name"] for kept in legal] == ["good"]
-    (complaint,) = complaints
-    assert "'bad' is hidden" in complaint
+def test_an_annotation_that_breaks_a_rule_is_illegal(schema: object) -> None:
+    with pytest.raises(IllegalAnnotation):
+        mirrors_of(raw(schema))
 
 
 @pytest.mark.parametrize(
@@ -117,23 +112,8 @@ def test_what_only_looks_like_an_annotation_is_none(schema: object) -> None:
     assert headers(schema, {"x-mcp-header": "v", "a": "w"}) == {}
 
 
-def test_later_pages_add_to_earlier_ones_and_a_tool_turned_illegal_is_forgotten() -> None:
-    params = ToolParams()
-    params.learn([tool(properties(a=REGION), "one")])
-    params.learn([tool(properties(a=REGION), "two")])
-    arguments = raw({"a": "eu"})
-    assert params.headers({"name": raw("one"), "arguments": arguments})
-    params.learn([tool({"not": REGION}, "one")])
-    assert not params.headers({"name": raw("one"), "arguments": arguments})
-    assert params.headers({"name": raw("two"), "arguments": arguments})
-
-
-@pytest.mark.parametrize(
-    "odd", [7, {}, {"name": 7}, {"name": "t"}, {"name": "t", "inputSchema": 1}]
-)
-def test_an_odd_tool_is_let_through_for_the_client_to_judge(odd: object) -> None:
-    legal, complaints = ToolParams().learn([raw(odd)])
-    assert (len(legal), complaints) == (1, [])
+def test_a_tool_without_a_schema_mirrors_nothing() -> None:
+    assert mirrors_of(None) == ()
 
 
 def test_a_schema_may_be_as_deep_as_it_parses() -> None:

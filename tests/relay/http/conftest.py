@@ -10,7 +10,8 @@ from typing import Protocol
 import pytest
 
 from relay.http.direct import DirectHttpClient
-from relay.http.headers import HeaderSource
+from relay.http.headers import Headers
+from relay.http.httpx_client import HttpxClient
 from relay.http.interface import HttpClient, Timeouts
 
 TIMEOUTS = Timeouts()
@@ -21,7 +22,7 @@ class Implementation(Protocol):
         self,
         url: str,
         *,
-        headers: HeaderSource = (),
+        headers: Headers = (),
         timeouts: Timeouts = TIMEOUTS,
         tls: ssl.SSLContext | None = None,
     ) -> HttpClient: ...
@@ -34,13 +35,15 @@ class Open(Protocol):
         self,
         url: str,
         *,
-        headers: HeaderSource = (),
+        headers: Headers = (),
         timeouts: Timeouts = TIMEOUTS,
         tls: ssl.SSLContext | None = None,
     ) -> AbstractAsyncContextManager[HttpClient]: ...
 
 
-@pytest.fixture(params=[pytest.param(DirectHttpClient, id="direct")])
+@pytest.fixture(
+    params=[pytest.param(DirectHttpClient, id="direct"), pytest.param(HttpxClient, id="httpx")]
+)
 def implementation(request: pytest.FixtureRequest) -> Implementation:
     chosen: Implementation = request.param
     return chosen
@@ -52,7 +55,7 @@ def opened(implementation: Implementation) -> Open:
     async def open_client(
         url: str,
         *,
-        headers: HeaderSource = (),
+        headers: Headers = (),
         timeouts: Timeouts = TIMEOUTS,
         tls: ssl.SSLContext | None = None,
     ) -> AsyncIterator[HttpClient]:

@@ -122,7 +122,9 @@ async def serve(
             task.cancel()
         outcomes = await asyncio.gather(*tasks, return_exceptions=True)
         for peer in server.peers:
-            peer.writer.transport.abort()
+            sock = peer.writer.get_extra_info("socket")
+            if sock is not None and sock.fileno() >= 0:  # else it has ended by itself
+                peer.writer.transport.abort()
             with suppress(ConnectionError, ssl.SSLError):
                 await peer.writer.wait_closed()
     for outcome in outcomes:

@@ -9,9 +9,11 @@ import zlib
 import anyio
 import pytest
 
+from relay.core.events import Failure
 from relay.http.interface import HttpRequest
 from tests.relay.http.conftest import Open
-from tests.relay.http.exchanges import GET, POST, fetch
+from tests.relay.http.exchanges import GET, POST, failure_of, fetch
+from tests.relay.http.kernel import KERNEL_CONNECTIONS, keepalive_of_connection_to
 from tests.relay.http.server import PATIENCE, Peer, Received, serve
 
 
@@ -33,6 +35,31 @@ async def test_the_request_arrives_as_it_was_made(opened: Open) -> None:
     assert request_seen.headers["host"] == f"127.0.0.1:{server.port}"
     assert request_seen.headers["mcp-protocol-version"] == "2026-07-28"
     assert request_seen.headers["accept-encoding"] == "gzip"
+
+
+async def test_a_request_may_go_to_another_path_of_the_same_server(opened: Open) -> None:
+    paths = []
+
+    async def handler(peer: Peer) -> None:
+        while True:
+            paths.append((await peer.request()).path)
+            await peer.answer()
+
+    async with serve(handler) as server, opened(server.url) as client:
+        for target in ("/messages/?session_id=7", f"{server.url}/x", ""):
+            await fetch(client, HttpRequest("POST", target=target))
+    assert paths == ["/messages/?session_id=7", "/mcp/x", "/mcp"]
+
+
+async def test_a_request_never_goes_to_another_server(opened: Open) -> None:
+    async def handler(peer: Peer) -> None:
+        raise AssertionError("a connection")
+
+    async with serve(handler) as server, opened(server.url) as client:
+        elsewhere = f"http://localhost:{server.port}/mcp"
+        error = await failure_of(client, HttpRequest("POST", target=elsewhere))
+    assert error.failure is Failure.PROTOCOL
+    assert not error.may_have_executed
 
 
 async def test_a_request_without_a_body_says_so_only_where_one_is_expected(opened: Open) -> None:
@@ -277,19 +304,13 @@ async def test_a_slow_reader_holds_the_server_back(opened: Open) -> None:
     assert received == size
 
 
-async def test_the_given_headers_are_asked_for_each_time(opened: Open) -> None:
-    tokens = iter(["old", "older", "new"])
-    received = []
-
+@pytest.mark.skipif(not KERNEL_CONNECTIONS.exists(), reason="only Linux tells")
+async def test_a_server_that_is_gone_will_be_noticed(opened: Open) -> None:
     async def handler(peer: Peer) -> None:
-        while True:
-            received.append((await peer.request()).headers["authorization"])
-            await peer.answer()
+        await peer.request()
+        await peer.answer()
+        await peer.closed()
 
-    async with (
-        serve(handler) as server,
-        opened(server.url, headers=lambda: [("Authorization", f"Bearer {next(tokens)}")]) as client,
-    ):
+    async with serve(handler) as server, opened(server.url) as client:
         await fetch(client)
-        await fetch(client)
-    assert received == ["Bearer older", "Bearer new"]
+        await keepalive_of_connection_to(server.port)

@@ -1,22 +1,20 @@
-"""How the direct client uses its connections and follows redirects."""
+"""What the direct client does beyond the contract: its connections, and its choice of words."""
 
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 
 import anyio
 import pytest
 
 from relay.core.events import Failure
-from relay.http.direct import MAX_REDIRECTS, DirectHttpClient
-from relay.http.errors import HttpConfigError, InvalidHeaderError, InvalidUrlError
+from relay.http.direct import DirectHttpClient
 from relay.http.interface import HttpRequest
 from relay.http.pool import MAX_IDLE
-from tests.relay.http.exchanges import GET, POST, failure_of, fetch
-from tests.relay.http.server import PATIENCE, Peer, Received, serve
+from tests.relay.http.exchanges import failure_of, fetch
+from tests.relay.http.server import PATIENCE, Peer, serve
 
 
 async def answering(peer: Peer) -> None:
@@ -34,32 +32,6 @@ async def client_of(
         yield client
     finally:
         await client.aclose()
-
-
-async def test_a_connection_is_used_again() -> None:
-    async with serve(answering) as server, client_of(server.url) as client:
-        for _ in range(3):
-            assert (await fetch(client)).body == b"ok"
-    assert len(server.peers) == 1
-
-
-@pytest.mark.parametrize(
-    "head",
-    [
-        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n",
-        b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\n",
-    ],
-)
-async def test_a_connection_that_the_server_will_close_is_not_used_again(head: bytes) -> None:
-    async def handler(peer: Peer) -> None:
-        await peer.request()
-        await peer.send(head + b"ok")
-        await peer.closed()
-
-    async with serve(handler) as server, client_of(server.url) as client:
-        for _ in range(2):
-            assert (await fetch(client)).body == b"ok"
-    assert len(server.peers) == 2
 
 
 async def test_bytes_behind_a_response_are_never_taken_for_the_next_one() -> None:
@@ -93,36 +65,6 @@ async def test_an_answer_to_nothing_costs_the_resting_connection() -> None:
             await unasked_closed.wait()
         assert (await fetch(client)).body == b"ok"
     assert len(server.peers) == 2
-
-
-async def test_a_connection_closed_at_rest_is_replaced_unnoticed() -> None:
-    """Also where the close has arrived and the event loop has not yet come to it."""
-
-    async def handler(peer: Peer) -> None:
-        await peer.request()
-        await peer.answer(b"ok")
-
-    async with serve(handler) as server, client_of(server.url) as client:
-        for _ in range(20):
-            assert (await fetch(client)).body == b"ok"
-    assert len(server.peers) == 20
-
-
-async def test_a_request_is_not_repeated_when_a_used_connection_closes_on_it() -> None:
-    bodies = []
-
-    async def handler(peer: Peer) -> None:
-        bodies.append((await peer.request()).body)
-        await peer.answer(b"ok")
-        bodies.append((await peer.request()).body)
-
-    async with serve(handler) as server, client_of(server.url) as client:
-        await fetch(client, HttpRequest("POST", (), b"first"))
-        error = await failure_of(client, HttpRequest("POST", (), b"second"))
-    assert error.failure is Failure.CLOSED
-    assert error.may_have_executed
-    assert bodies == [b"first", b"second"]
-    assert len(server.peers) == 1
 
 
 async def test_a_resting_connection_is_closed_when_its_time_is_over() -> None:
@@ -163,104 +105,64 @@ async def test_the_number_of_resting_connections_is_bounded() -> None:
         assert closed.locked()
 
 
-async def test_reading_a_left_exchange_is_refused() -> None:
-    """Its connection may belong to another exchange by then."""
-    async with serve(answering) as server, client_of(server.url) as client:
-        async with client.exchange(GET) as response:
-            chunks = response.chunks()
-        with pytest.raises(RuntimeError):
-            await anext(chunks)
-
-
-@pytest.mark.parametrize("status", [307, 308])
-async def test_a_redirect_of_the_same_origin_repeats_the_request_there(status: int) -> None:
-    received: list[Received] = []
-
-    async def handler(peer: Peer) -> None:
-        while True:
-            received.append(await peer.request())
-            if received[-1].path == "/mcp":
-                await peer.answer(b"", "Location: /mcp/?a=b", status=status)
-            else:
-                await peer.answer(b"there")
-
-    headers = [("Authorization", "Bearer t")]
-    async with serve(handler) as server, client_of(server.url, headers) as client:
-        assert (await fetch(client)).body == b"there"
-    assert [request.path for request in received] == ["/mcp", "/mcp/?a=b"]
-    assert [request.method for request in received] == ["POST", "POST"]
-    assert [request.body for request in received] == [POST.body, POST.body]
-    assert received[1].headers["authorization"] == "Bearer t"
-    assert len(server.peers) == 1
-
-
 @pytest.mark.parametrize(
-    ("status", "location"),
+    ("sent", "said"),
     [
-        (301, "/there"),
-        (302, "/there"),
-        (303, "/there"),
-        (307, "http://127.0.0.2:1/there"),
-        (307, "http://127.0.0.1:1/there"),
-        (308, "http://user:secret@127.0.0.1/there"),
-        (308, "ftp://127.0.0.1/there"),
-        (308, "http://[broken/there"),
+        (b"SSH-2.0-OpenSSH_9.9\r\n", "does not answer with HTTP/1.1"),
+        (b"\x15\x03\x01\x00\x02\x02\x16", "is it an https:// URL"),
+        (b"HTTP/1.1 200 OK\r\nno colon\r\n\r\n", "HTTP/1.1"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n", "chunk"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", "HTTP/1.1"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", "HTTP/1.1"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", "'gzip, chunked'"),
+        (b"HTTP/1.1 101 Switching Protocols\r\n\r\n", "switched protocols"),
+        (b"HTTP/1.1 101 x\r\nConnection: upgrade\r\nUpgrade: y\r\n\r\nz", "switched protocols"),
+        (b"HTTP/1.1 200 OK\r\nX: " + b"x" * 400_000, "bytes of headers"),
+        (b"HTTP/1.1 100 Continue\r\n\r\n" * 20_000, "bytes of headers"),
     ],
+    ids=lambda value: value[:40] if isinstance(value, bytes) else None,
 )
-async def test_any_other_redirect_is_returned_as_it_is(status: int, location: str) -> None:
+async def test_what_is_not_http_is_told_apart(sent: bytes, said: str) -> None:
     async def handler(peer: Peer) -> None:
         await peer.request()
-        await peer.answer(b"moved", f"Location: {location}", status=status)
+        await peer.send(sent)
+        await peer.closed()
 
     async with serve(handler) as server, client_of(server.url) as client:
-        answer = await fetch(client)
-    assert (answer.status, answer.body) == (status, b"moved")
-    assert len(server.peers) == 1
+        error = await failure_of(client)
+    assert error.failure is Failure.PROTOCOL
+    assert said in error.detail
+    assert error.may_have_executed
 
 
-async def test_redirects_in_a_circle_come_to_an_end() -> None:
+async def test_a_refusal_is_heard_while_the_request_is_still_written() -> None:
     async def handler(peer: Peer) -> None:
-        while True:
-            paths.append((await peer.request()).path)
-            await peer.answer(b"", "Location: /mcp", status=307)
+        await peer.head()
+        await peer.answer(b"too large", status=413)
+        await heard.wait()
 
-    paths: list[str] = []
+    heard = asyncio.Event()
     async with serve(handler) as server, client_of(server.url) as client:
-        assert (await fetch(client)).status == 307
-    assert len(paths) == 1 + MAX_REDIRECTS
+        for _ in range(2):  # half a request was written: the connection is of no further use
+            answer = await fetch(client, HttpRequest("POST", (), bytes(64 << 20)))
+            assert (answer.status, answer.body) == (413, b"too large")
+        heard.set()
+    assert len(server.peers) == 2
 
 
-def has_ipv6() -> bool:
-    with suppress(OSError), socket.socket(socket.AF_INET6) as probe:
-        probe.bind(("::1", 0))
-        return True
-    return False
+async def test_an_answer_is_whole_whatever_became_of_its_connection_meanwhile() -> None:
+    """The server refuses, stops sending, and takes the rest of the request after that."""
 
+    async def handler(peer: Peer) -> None:
+        await peer.head()
+        await peer.answer(b"too large", status=413)
+        peer.writer.write_eof()
+        await peer.closed()
+        taken.set()
 
-@pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6 loopback")
-async def test_ipv6_literals_are_reached() -> None:
-    async with serve(answering, host="::1") as server, client_of(server.url) as client:
-        assert (await fetch(client)).body == b"ok"
-
-
-@pytest.mark.parametrize(
-    ("url", "headers", "error"),
-    [
-        ("rig.example/mcp", (), InvalidUrlError),
-        ("http://rig.example/mcp", (("X-A\r\n", "b"),), InvalidHeaderError),
-    ],
-)
-async def test_what_cannot_be_used_is_refused_at_once(
-    url: str, headers: Sequence[tuple[str, str]], error: type[HttpConfigError]
-) -> None:
-    with pytest.raises(error):
-        DirectHttpClient(url, headers=headers)
-
-
-async def test_a_header_that_cannot_be_sent_fails_its_exchange_alone() -> None:
-    async with serve(answering) as server, client_of(server.url) as client:
-        error = await failure_of(client, HttpRequest("POST", (("Mcp-Name", "a\r\nX: y"),)))
-        assert error.failure is Failure.PROTOCOL
-        assert "Mcp-Name" in error.detail
-        assert not error.may_have_executed
-        assert (await fetch(client)).body == b"ok"
+    taken = asyncio.Event()
+    async with serve(handler) as server, client_of(server.url) as client:
+        with anyio.fail_after(PATIENCE):
+            async with client.exchange(HttpRequest("POST", (), bytes(4 << 20))) as response:
+                await taken.wait()
+                assert [chunk async for chunk in response.chunks()] == [b"too large"]

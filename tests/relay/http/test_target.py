@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from relay.http.errors import InvalidUrlError
+from relay.core.events import Failure
+from relay.http.errors import HttpError, InvalidUrlError
 from relay.http.target import Target, parse_target
 
 
@@ -90,3 +91,40 @@ def test_credentials_stay_with_their_server(location: str, there: Target | None)
 
 def test_a_redirect_never_leaves_tls() -> None:
     assert Target("https", "rig", 443, "/").redirected("http://rig/") is None
+
+
+@pytest.mark.parametrize(
+    ("reference", "there"),
+    [
+        ("", HERE),
+        ("/messages/?session_id=1", Target("http", "rig", 8080, "/messages/?session_id=1")),
+        ("messages", Target("http", "rig", 8080, "/messages")),
+        ("?session_id=1", Target("http", "rig", 8080, "/mcp?session_id=1")),
+        ("http://rig:8080/m", Target("http", "rig", 8080, "/m")),
+        ("http://RIG:8080/m#part", Target("http", "rig", 8080, "/m")),
+    ],
+)
+def test_a_request_may_name_another_place_on_the_same_origin(reference: str, there: Target) -> None:
+    assert HERE.of_request(reference) == there
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        "http://other:8080/m?session_id=hunter2",
+        "//other:8080/m",
+        "http://rig/m",
+        "https://rig:8080/m",
+        "http://user:hunter2@rig:8080/m",
+        "http://rig:port/m",
+        "/a b",
+        "file:///etc/passwd",
+    ],
+)
+def test_a_request_for_another_origin_is_refused(reference: str) -> None:
+    with pytest.raises(HttpError) as caught:
+        HERE.of_request(reference)
+    assert caught.value.failure is Failure.PROTOCOL
+    assert not caught.value.may_have_executed
+    assert "http://rig:8080" in caught.value.detail
+    assert "hunter2" not in caught.value.detail

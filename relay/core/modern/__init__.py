@@ -1,0 +1,1 @@
+"""A modern server, 2026-07-28: requests that describe themselves, for clients of either era."""
