@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from io import FileIO
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
+
+from msgspec import Struct
 
 from relay.given_headers import GivenHeader, SecretFile, bearer, parse_header
 from relay.proxies import Proxy, is_loopback, proxy_for
@@ -28,8 +29,7 @@ _SIZE = re.compile(r"(\d+)\s*(|[kmg])(?:i?b)?", re.IGNORECASE)
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(Struct, frozen=True, kw_only=True):
     """Everything a run needs. Times are seconds (None: no limit), sizes bytes (0: no limit)."""
 
     url: str
@@ -61,8 +61,7 @@ class Settings:
         return urlsplit(self.url).netloc.rpartition("@")[2]
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(Struct, frozen=True):
     """One option: how it is given, what it means, and how its text becomes a value."""
 
     name: str

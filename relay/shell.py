@@ -1,6 +1,6 @@
 """The one place where things happen: events go into the core, its commands are carried out.
 
-Every exchange and every timer is a task of one task group, so nothing waits for anything else.
+Every exchange is a task of one task group, so nothing waits for anything else.
 The core is called synchronously from whichever task has news and its commands are carried out
 before anything else runs: events have one order, and it is the order in which they happened.
 """
@@ -11,7 +11,7 @@ import asyncio
 import logging
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Protocol
@@ -106,7 +106,7 @@ class Shell:
         self._max_message_size = max_message_size or sys.maxsize
         self._record = record
         self._exchanges: dict[ExchangeId, asyncio.Task[None]] = {}
-        self._timers: dict[TimerId, asyncio.Task[None]] = {}
+        self._timers: dict[TimerId, asyncio.TimerHandle | asyncio.Task[None]] = {}
         self._tasks = asyncio.TaskGroup()
         self._ended = asyncio.Event()
         self._asked_to_end = asyncio.Event()
@@ -124,7 +124,11 @@ class Shell:
                 self._tasks.create_task(self._pump())
                 self._tasks.create_task(self._termination())
                 self._receive(Started())
-                await self._ended.wait()
+                try:
+                    await self._ended.wait()
+                finally:
+                    for timer in self._timers.values():
+                        timer.cancel()
                 raise _EndedError
         except* _EndedError:
             pass
@@ -153,16 +157,19 @@ class Shell:
             _log.debug("< %s", _shown(event))
             for command in commands:
                 _log.debug("> %s", _shown(command))
+        emitted = False
         for command in commands:
             if self._ended.is_set():
                 break
-            self._carry_out(command)
-        return any(isinstance(command, Emit) for command in commands)
+            if isinstance(command, Emit):
+                self._client.send(command.line)
+                emitted = True
+            else:
+                self._carry_out(command)
+        return emitted
 
     def _carry_out(self, command: Command) -> None:
         match command:
-            case Emit(line):
-                self._client.send(line)
             case Request(exchange):
                 self._exchanges[exchange] = self._tasks.create_task(self._exchange(command))
             case Abort(exchange):
@@ -170,7 +177,8 @@ class Shell:
                     task.cancel()
             case SetTimer(timer, seconds):
                 self._clear(timer)
-                self._timers[timer] = self._tasks.create_task(self._timer(timer, seconds))
+                loop = asyncio.get_running_loop()
+                self._timers[timer] = loop.call_later(seconds, self._ring, timer)
             case ClearTimer(timer):
                 self._clear(timer)
             case Notice(level, text):
@@ -183,8 +191,11 @@ class Shell:
         if task := self._timers.pop(timer, None):
             task.cancel()
 
-    async def _timer(self, timer: TimerId, seconds: float) -> None:
-        await asyncio.sleep(seconds)
+    def _ring(self, timer: TimerId) -> None:
+        """A timer has run out: a task tells of it, as that may have to wait for the client."""
+        self._timers[timer] = self._tasks.create_task(self._fire(timer))
+
+    async def _fire(self, timer: TimerId) -> None:
         del self._timers[timer]
         await self._tell(TimerFired(timer))
 
@@ -204,14 +215,17 @@ class Shell:
     async def _exchange(self, request: Request) -> None:
         exchange = request.exchange
         outcome: Event = ServerEnded(exchange)
-        wanted = HttpRequest(request.verb.value, request.headers, request.body, request.target)
+        wanted = HttpRequest(
+            request.verb.value, request.headers, request.body, request.target, request.standing
+        )
         try:
             async with self._http.exchange(wanted) as response:
-                await self._tell_of(
-                    exchange, ServerAnswered(exchange, response.status, dict(response.headers))
-                )
-                async for message in self._messages(exchange, response):
-                    await self._tell_of(exchange, message)
+                headers = dict(response.headers)
+                await self._tell_of(exchange, [ServerAnswered(exchange, response.status, headers)])
+                if is_event_stream(headers.get("content-type", "")):
+                    await self._stream(exchange, response)
+                elif body := await self._body(response):
+                    await self._tell_of(exchange, [ServerSent(exchange, body)])
         except HttpError as error:
             outcome = ServerFailed(
                 exchange, error.failure, error.detail, may_have_executed=error.may_have_executed
@@ -219,28 +233,25 @@ class Shell:
         if self._exchanges.pop(exchange, None):  # nothing may follow an Abort, whatever HTTP does
             await self._tell(outcome)
 
-    async def _tell_of(self, exchange: ExchangeId, event: Event) -> None:
-        await self._tell(event)
-        if exchange not in self._exchanges:
-            await asyncio.sleep(0)  # the event made the core abort it: the task ends here
-
-    async def _messages(
-        self, exchange: ExchangeId, response: HttpResponse
-    ) -> AsyncIterator[ServerSent]:
-        """Yield the messages of a body, each as soon as it is complete."""
-        if not is_event_stream(response.headers.get("content-type", "")):
-            if body := await self._body(response):
-                yield ServerSent(exchange, body)
-            return
+    async def _stream(self, exchange: ExchangeId, response: HttpResponse) -> None:
+        """Tell of the messages of a stream, each as soon as it is complete."""
         decoder = SseDecoder(self._max_message_size)
         try:
             async for chunk in response.chunks():
-                for event in decoder.feed(chunk):
-                    yield _sent(exchange, event)
-            for event in decoder.end():
-                yield _sent(exchange, event)
+                await self._tell_of(exchange, (_sent(exchange, e) for e in decoder.feed(chunk)))
+            await self._tell_of(exchange, (_sent(exchange, e) for e in decoder.end()))
         except EventTooLarge as error:
             raise HttpError(Failure.TOO_LARGE, str(error), may_have_executed=True) from error
+
+    async def _tell_of(self, exchange: ExchangeId, events: Iterable[Event]) -> None:
+        """Tell of what has come at once, and only then wait for a slow client."""
+        emitted = False
+        for event in events:
+            emitted |= self._receive(event)
+            if exchange not in self._exchanges:
+                await asyncio.sleep(0)  # the event made the core abort it: the task ends here
+        if emitted:
+            await self._client.room()
 
     async def _body(self, response: HttpResponse) -> bytes:
         """Collect a body: all of what can be JSON, the first bytes of anything else."""

@@ -31,7 +31,8 @@ class Request(msgspec.Struct, frozen=True, tag=True):
     """Start an HTTP exchange with the server; its progress comes back as ``Server*`` events.
 
     ``target`` is a URI reference that the server named, to be resolved against the URL and to be
-    refused if it leads to another origin; empty for the URL itself.
+    refused if it leads to another origin; empty for the URL itself. A ``standing`` response may be
+    silent for as long as it likes.
     """
 
     exchange: ExchangeId
@@ -39,6 +40,7 @@ class Request(msgspec.Struct, frozen=True, tag=True):
     headers: tuple[tuple[str, str], ...]
     body: bytes = b""
     target: str = ""
+    standing: bool = False
 
 
 class Abort(msgspec.Struct, frozen=True, tag=True):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 from relay.core.commands import Command
 from relay.core.errors import Code, Problem
@@ -26,8 +27,7 @@ BUSY = Problem(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(msgspec.Struct, frozen=True):
     """What the eras of one session share. ``numbers`` gives exchange ids, never the same twice."""
 
     options: Options
@@ -52,7 +52,8 @@ class Era(Protocol):
     def farewell(self) -> list[Command]:
         """Cancel at the server what still runs, and end the session if there is one.
 
-        The client's calls have been closed before.
+        The client's calls have been closed before, but for its subscriptions where another era
+        takes over: those are lost, and the client is told.
         """
 
 

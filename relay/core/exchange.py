@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 import msgspec
 
-from relay.core.commands import Command, Request, Verb
+from relay.core.commands import Command, Request
 from relay.core.errors import Problem
 from relay.core.events import ExchangeId, Failure
 from relay.core.inflight import Call
@@ -15,8 +14,7 @@ from relay.core.messages import Message, RequestId
 from relay.core.sse import is_event_stream
 
 
-@dataclass(slots=True, eq=False)
-class Exchange:
+class Exchange(msgspec.Struct, eq=False):
     """One exchange and what is known of its response.
 
     ``expects`` is the id of the response it must bring, None for a notification, a response, a
@@ -32,23 +30,26 @@ class Exchange:
     resumable: bool = False  # a stream that breaks off may be taken up again by its last event id
     persistent: bool = True  # worth sending again
     status: int = 0
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = msgspec.field(default_factory=dict)
+    is_stream: bool = False
     evidence: bytes = b""
     settled: bool = False  # its response came, or it is no longer wanted
+    bygone: bool = False  # it belongs to a session that is lost
     last_event_id: str | None = None
     retry: int | None = None  # milliseconds that the server wants to pass before a resumption
     loss: Over | None = None  # how its stream broke off, while that is being resumed
     tries: int = 0  # in a row, for the same reason
     sweeps: int = 0
 
-    @property
-    def is_stream(self) -> bool:
-        return is_event_stream(self.headers.get("content-type", ""))
+    def begin(self, status: int, headers: Mapping[str, str]) -> None:
+        """The head of its response has come."""
+        self.status, self.headers = status, headers
+        self.is_stream = is_event_stream(headers.get("content-type", ""))
 
     @property
     def standing(self) -> bool:
         """A GET that stays open and brings whatever the server has to say."""
-        return self.request.verb is Verb.GET and self.expects is None
+        return self.request.standing
 
     @property
     def session(self) -> str | None:

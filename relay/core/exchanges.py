@@ -35,7 +35,13 @@ from relay.core.events import (
     TimerId,
 )
 from relay.core.exchange import Accepted, Answered, Arrival, Exchange, Over, Received
-from relay.core.headers import SESSION_HEADERS, Headers, stream_get
+from relay.core.headers import (
+    SESSION_HEADERS,
+    Headers,
+    is_visible_ascii,
+    legacy_session,
+    stream_get,
+)
 from relay.core.inflight import Call
 from relay.core.messages import Kind, Message, RequestId
 from relay.core.sse import is_event_stream
@@ -112,7 +118,7 @@ class Exchanges:
 
     def stream(self, headers: Headers) -> tuple[Exchange, Request]:
         """Begin a GET whose response is a stream of the server's own messages."""
-        request = Request(self._number(), Verb.GET, headers)
+        request = Request(self._number(), Verb.GET, headers, standing=True)
         return self._begin("the standing stream", request), request
 
     def delete(self, headers: Headers) -> Request:
@@ -164,6 +170,10 @@ class Exchanges:
 
     # -- what happens to them --
 
+    def concern(self, event: Event) -> bool:
+        """Whether an event is of one of these exchanges, and so of nobody else."""
+        return getattr(event, "exchange", None) in self._open
+
     def receive(self, event: Event) -> list[Arrival]:
         """What an event means; nothing for one that is not about these exchanges."""
         match event:
@@ -186,7 +196,7 @@ class Exchanges:
     def _head(self, exchange: Exchange, event: ServerAnswered) -> list[Arrival]:
         if exchange.loss is not None:
             return self._resumed(exchange, event)
-        exchange.status, exchange.headers = event.status, event.headers
+        exchange.begin(event.status, event.headers)
         wait = retries.retry_after(event.status, event.headers)
         if wait is not None and wait <= retries.MAX_RETRY_AFTER and self._persists(exchange):
             exchange.tries += 1
@@ -229,11 +239,10 @@ class Exchanges:
         if not _answers(exchange, message):
             exchange.evidence = exchange.evidence or message.raw
             return [_dropped(exchange, "a response with an id that was not asked for")]
+        exchange.settled = True
         if exchange.loss is not None:
             # Servers keep a resumed stream open after the response.
-            exchange.settled = True
             return [Answered(exchange, message), self.abort(exchange)]
-        exchange.settled = True
         return [
             Answered(exchange, message),
             *(self.release(exchange) if exchange.is_stream else ()),
@@ -313,7 +322,7 @@ class Exchanges:
     def _resumed(self, exchange: Exchange, event: ServerAnswered) -> list[Arrival]:
         """The head of a resumption: a refusal for good says nothing of the request itself."""
         if event.status < 300 and is_event_stream(event.headers.get("content-type", "")):
-            exchange.headers = event.headers
+            exchange.headers = {**exchange.headers, **event.headers}
             return []
         del self._open[exchange.id]
         if event.status < 500 and event.status != 429:
@@ -340,6 +349,9 @@ class Exchanges:
                 exchange.call.sent = True
             return Request(exchange.id, first.verb, first.headers, first.body, first.target)
         session = tuple(each for each in first.headers if each[0] in SESSION_HEADERS)
+        begun = exchange.headers.get("mcp-session-id", "")
+        if not session and is_visible_ascii(begun):
+            session = legacy_session(begun, None)  # it is the request that has begun this session
         return Request(exchange.id, Verb.GET, stream_get(session, exchange.last_event_id))
 
     def _swept(self) -> list[Arrival]:

@@ -5,23 +5,28 @@ from __future__ import annotations
 from relay.core import messages
 from relay.core.batch import Batch
 from relay.core.commands import Command, Emit
-from relay.core.era import INITIALIZE
+from relay.core.era import INITIALIZE, INITIALIZED
 from relay.core.errors import Code, Malformed, Problem
 from relay.core.inflight import FromClient, Inflight
 from relay.core.messages import Kind, Message, RequestId, fields_of, text_of
 from relay.core.options import Options
+from relay.core.outcomes import TOOL_CALL
 from relay.core.pages import pages_for
 
 _BATCHING_VERSION = "2025-03-26"
 
 
 class Intake:
-    """Reads lines. ``initialize`` is what the client said of itself, once it has."""
+    """Reads lines.
+
+    ``initialize`` and ``initialized`` are what the client said of itself, once it has.
+    """
 
     def __init__(self, options: Options, inflight: Inflight) -> None:
         self._options = options
         self._inflight = inflight
         self.initialize: Message | None = None
+        self.initialized: Message | None = None
 
     def read(self, line: bytes) -> list[FromClient | Command]:
         """The messages of a line, and answers to what is none."""
@@ -46,9 +51,11 @@ class Intake:
 
     def _message(self, line: bytes, batch: Batch | None = None) -> list[FromClient | Command]:
         try:
-            message = messages.parse_client(line)
+            message = _mended(messages.parse_client(line))
         except Malformed as error:
             return self._refuse(self._free_id(error.request_id), error.problem, batch)
+        if message.method == INITIALIZED and message.kind is Kind.NOTIFICATION:
+            self.initialized = message
         if message.request_id is None or message.kind is Kind.RESPONSE:
             return [FromClient(message), *(() if batch is None else batch.without())]
         call = self._inflight.admit(message, message.request_id)
@@ -75,3 +82,14 @@ class Intake:
             return None
         named = RequestId(request_id)
         return None if self._inflight.find(named) is not None else named
+
+
+def _mended(message: Message) -> Message:
+    """Leave out arguments that are null: some clients send them, and some servers refuse them."""
+    if message.method != TOOL_CALL or b"null" not in message.raw or message.request_id is None:
+        return message
+    params = fields_of(message.params) or {}
+    if bytes(params.get("arguments", b"")) != b"null":
+        return message
+    del params["arguments"]
+    return messages.parse_client(messages.request(message.request_id, message.method, params))

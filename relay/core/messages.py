@@ -34,7 +34,9 @@ _SURROGATE = re.compile(
     rb"|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
     re.DOTALL,
 )
-_TOP_LEVEL = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}:,]|[^\s"\[\]{}:,]+', re.DOTALL)
+_ESCAPED_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+# A string that is not closed is one token as well: a token never begins inside another one.
+_TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[\]{}:,]|[^\s"\[\]{}:,]++', re.DOTALL)
 _LINE_SEPARATORS = (("\u2028", b"\\u2028"), ("\u2029", b"\\u2029"))
 _VERSION_2 = msgspec.Raw(b'"2.0"')
 _NULL = msgspec.Raw(b"null")
@@ -195,6 +197,22 @@ def notification(method: str, params: Fields) -> bytes:
     return _encoded({"jsonrpc": "2.0", "method": method, "params": params})
 
 
+def new_request(request_id: RequestId, method: str, params: Fields) -> Message:
+    """One request of the relay's own making.
+
+    Built and not parsed: a payload in it may be nested as deeply as the parser allows, and more
+    frames than it was parsed under may be on the stack by now.
+    """
+    line = request(request_id, method, params)
+    return Message(Kind.REQUEST, line, request_id, method, msgspec.Raw(_encoded(params)))
+
+
+def new_notification(method: str, params: Fields) -> Message:
+    """One notification of the relay's own making; built like :func:`new_request`."""
+    line = notification(method, params)
+    return Message(Kind.NOTIFICATION, line, None, method, msgspec.Raw(_encoded(params)))
+
+
 def result(request_id: RequestId, value: object) -> bytes:
     """A successful response as a line."""
     return _encoded({"jsonrpc": "2.0", "id": msgspec.Raw(request_id), "result": value})
@@ -335,6 +353,8 @@ def _is_flat(text: bytes) -> bool:
 
 
 def _without_lone_surrogates(text: bytes) -> bytes:
+    if not _ESCAPED_SURROGATE.search(text):
+        return text
     return _SURROGATE.sub(lambda found: b"\\ufffd" if found[1] else found[0], text)
 
 
@@ -342,10 +362,13 @@ def _shallow_id(text: bytes) -> RequestId | None:
     """Find the id of a message too deep for the parser, in one pass over its tokens."""
     depth = 0
     before: tuple[bytes, bytes] = (b"", b"")
-    for found in _TOP_LEVEL.finditer(text):
+    for found in _TOKEN.finditer(text):
         token = found[0]
         if depth == 1 and before == (b'"id"', b":"):
-            return request_id_of(msgspec.Raw(token))
+            try:
+                return request_id_of(msgspec.Raw(token))
+            except msgspec.DecodeError:  # nothing has looked at this part of the text yet
+                return None
         depth += (token in (b"{", b"[")) - (token in (b"}", b"]"))
         before = (before[1], token)
     return None

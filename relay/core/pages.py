@@ -10,8 +10,7 @@ from relay.core.messages import (
     RequestId,
     fields_of,
     items_of,
-    parse_client,
-    request,
+    new_request,
 )
 
 MAX_PAGES = 100
@@ -56,7 +55,7 @@ class Pages:
         """The request for the next page, with everything else that the first one said."""
         params = dict(fields_of(message.params) or {})
         params["cursor"] = cursor
-        return parse_client(request(request_id, message.method, params))
+        return new_request(request_id, message.method, params)
 
     def merged(self) -> Fields:
         """One result; it keeps the cursor of a page that was not fetched."""

@@ -80,6 +80,7 @@ class Session:
         self._detector: Detector | None = None
         self._era: Era | None = None  # the one in force; kept while it is being doubted
         self._retired: list[Era] = []  # may still have to bring answers
+        self._is_ageing = False  # the timer of the overall deadline runs
 
     @property
     def protocol_era(self) -> ProtocolEra | None:
@@ -126,13 +127,16 @@ class Session:
 
     def _settle(self, verdict: Verdict, how: str) -> list[Command]:
         """Put an era in force; one that was only doubted goes on with all that it knows."""
+        commands: list[Command] = [Notice(Level.INFO, f"protocol era: {verdict.era.value} ({how})")]
         if self._era is None or verdict.era is not self._known:
             replaced, self._era = self._era, self._begin(verdict)
             if replaced is not None:
                 self._retired.append(replaced)
+                if self._intake.initialized is not None:
+                    commands += self._era.receive(FromClient(self._intake.initialized))
         self._era.contradicted = False
         self._known = verdict.era
-        return [Notice(Level.INFO, f"protocol era: {verdict.era.value} ({how})")]
+        return commands
 
     def _begin(self, verdict: Verdict) -> Era:
         """An era for the server; only its own modules are loaded, about half of the core."""
@@ -152,6 +156,8 @@ class Session:
 
     def _pass_on(self, event: Event) -> list[Command]:
         """Give an event of the outside to whom it belongs: the others do not know its number."""
+        if self._era is not None and self._detector is None and not self._retired:
+            return self._era.receive(event)
         commands: list[Command] = []
         for era in self._eras:
             commands += era.receive(event)
@@ -221,8 +227,9 @@ class Session:
     # -- the overall deadline: one timer for all, as they are many and it is long --
 
     def _ageing(self) -> list[Command]:
-        if not self._options.total_timeout or len(self._inflight) > 1:
+        if not self._options.total_timeout or self._is_ageing:
             return []
+        self._is_ageing = True
         return [SetTimer(_AGEING, self._options.total_timeout / _AGES)]
 
     def _grow_older(self) -> list[Command]:
@@ -230,15 +237,14 @@ class Session:
         for call in self._inflight.overdue(_AGES + 1):
             if call.method != LISTEN:
                 commands += self._give_up(call)
-        if len(self._inflight):
-            commands.append(SetTimer(_AGEING, self._options.total_timeout / _AGES))
-        return commands
+        self._is_ageing = False
+        return commands + (self._ageing() if len(self._inflight) else [])
 
     def _give_up(self, call: Call) -> list[Command]:
         limit = f"{self._options.total_timeout:g} s"
         problem = outcomes.overdue(call.method, limit, sent=call.sent)
         named = {"requestId": msgspec.Raw(call.request_id), "reason": msgspec.Raw(b'"timeout"')}
-        cancellation = messages.parse_client(messages.notification(CANCELLED, named))
+        cancellation = messages.new_notification(CANCELLED, named)
         return self._inflight.fail(call, problem) + self._tell_eras(call, cancellation)
 
     # -- the end --

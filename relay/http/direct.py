@@ -53,7 +53,7 @@ class DirectHttpClient:
         """
         self._target = parse_target(url)
         self._headers = RequestHeaders(headers)
-        self.timeouts = timeouts
+        self._timeouts = timeouts
         self._tls = _tls_context() if tls is None and self._target.tls else tls
         self._pool = Pool(idle_expiry)
         self._inbox = new_inbox()
@@ -82,8 +82,17 @@ class DirectHttpClient:
         for connection in connections:
             await connection.wait_lost()
 
-    async def begin(self, request: HttpRequest) -> tuple[Connection, ResponseHead]:
-        """Send a request, where a redirect leads too, and wait for the head of the response."""
+    async def begin(self, request: HttpRequest) -> DirectResponse:
+        """Begin an exchange: send the request and wait for the head of the response."""
+        connection, head = await self._follow(request)
+        return DirectResponse(head, connection, None if request.standing else self._timeouts.idle)
+
+    def end(self, response: DirectResponse) -> None:
+        """End an exchange that was begun."""
+        response.over = True
+        self._release(response.connection)
+
+    async def _follow(self, request: HttpRequest) -> tuple[Connection, ResponseHead]:
         target = self._target.of_request(request.target)
         for _ in range(MAX_REDIRECTS):
             connection, head = await self._round_trip(target, request)
@@ -92,7 +101,7 @@ class DirectHttpClient:
             redirected = target.redirected(head.headers.get("location", ""))
             if redirected is None:
                 return connection, head
-            self.release(connection)
+            self._release(connection)
             target = redirected
         return await self._round_trip(target, request)
 
@@ -104,7 +113,7 @@ class DirectHttpClient:
         connection = self._pool.take(target.origin) or await self._connect(target)
         try:
             return connection, await connection.request(
-                request.method, head, request.body, self.timeouts.head
+                request.method, head, request.body, self._timeouts.head
             )
         except BaseException:
             # Cancelled or failed: to the server the close is the cancellation.
@@ -116,7 +125,7 @@ class DirectHttpClient:
             self._tls = _tls_context()
         if self._closed:
             raise _closed()
-        timeout = self.timeouts.connect
+        timeout = self._timeouts.connect
         scope = asyncio.timeout(timeout)
         try:
             async with scope:
@@ -146,8 +155,7 @@ class DirectHttpClient:
             self._tls_facts = facts(connection.ssl_object)
         return connection
 
-    def release(self, connection: Connection) -> None:
-        """Keep a connection whose exchange is left, if it can carry another."""
+    def _release(self, connection: Connection) -> None:
         if connection.finish():
             self._pool.put(connection)
 
@@ -157,20 +165,19 @@ class DirectHttpClient:
 
 
 class DirectExchange:
-    """The context of one exchange, which is entered with the head of its response."""
+    """The context of one exchange; a class, because a generator takes longer to enter and leave."""
 
     def __init__(self, client: DirectHttpClient, request: HttpRequest) -> None:
         self._client = client
         self._request = request
+        self._response: DirectResponse
 
     async def __aenter__(self) -> DirectResponse:
-        self._connection, head = await self._client.begin(self._request)
-        self._response = DirectResponse(head, self._connection, self._client.timeouts.idle)
+        self._response = await self._client.begin(self._request)
         return self._response
 
     async def __aexit__(self, *_: object) -> None:
-        self._response.over = True
-        self._client.release(self._connection)
+        self._client.end(self._response)
 
 
 class DirectResponse:
@@ -181,7 +188,7 @@ class DirectResponse:
         self.headers = head.headers
         self.over = False
         """The exchange's context is left; the connection may belong to another exchange."""
-        self._connection = connection
+        self.connection = connection
         self._idle = idle
 
     def chunks(self) -> AsyncIterator[bytes]:
@@ -200,7 +207,7 @@ class DirectResponse:
     async def _read(self) -> bytes:
         if self.over:
             raise RuntimeError("chunks() was read after its exchange was left")
-        return await self._connection.read(self._idle)
+        return await self.connection.read(self._idle)
 
 
 def _closed() -> HttpError:
@@ -208,6 +215,7 @@ def _closed() -> HttpError:
 
 
 def _tls_context() -> ssl.SSLContext:
+    """Trust the system's authorities; what makes it so is loaded for https alone."""
     from relay.http.tls import tls_context
 
     return tls_context()

@@ -107,12 +107,11 @@ class HttpxClient:
                 wait.reschedule(asyncio.get_running_loop().time())
         await self._transport.aclose()
 
-    async def read(self, pieces: AsyncIterator[bytes], target: Target) -> bytes:
+    async def read(self, pieces: AsyncIterator[bytes], target: Target, idle: float | None) -> bytes:
         """Return the next piece of a body; nothing means its end.
 
         :raises HttpError: if the body cannot be completed.
         """
-        idle = self._timeouts.idle
         try:
             async with self._wait(idle):
                 return await anext(pieces, b"")
@@ -165,7 +164,8 @@ class HttpxClient:
             if self._closed:
                 raise _closed(may_have_executed=sending.begun) from error
             raise without_head(error, sending, self._timeouts, self._proxy) from error
-        return await self._entered(HttpxResponse(answer, self, target, request.method))
+        idle = None if request.standing else self._timeouts.idle
+        return await self._entered(HttpxResponse(answer, self, target, request.method, idle))
 
     async def _tidy(self) -> None:
         """Begin anew with no connections, as soon as none is in use.
@@ -202,7 +202,12 @@ class HttpxResponse:
     """A response on its connection (:class:`relay.http.interface.HttpResponse`)."""
 
     def __init__(
-        self, answer: httpx.Response, client: HttpxClient, target: Target, method: str
+        self,
+        answer: httpx.Response,
+        client: HttpxClient,
+        target: Target,
+        method: str,
+        idle: float | None,
     ) -> None:
         self.status = answer.status_code
         self.headers = joined(answer.headers.raw)
@@ -211,6 +216,7 @@ class HttpxResponse:
             "ssl_object"
         )
         self._client = client
+        self._idle = idle
         self._stream = cast(httpx.AsyncByteStream, answer.stream)
         self._pieces = aiter(self._stream)
         self._over = False
@@ -238,7 +244,7 @@ class HttpxResponse:
     async def _read(self) -> bytes:
         if self._over:
             raise RuntimeError("chunks() was read after its exchange was left")
-        piece = await self._client.read(self._pieces, self.target)
+        piece = await self._client.read(self._pieces, self.target, self._idle)
         if not piece and self._until_close and self.tls is not None and not has_ended(self.tls):
             detail = "the server closed the connection in the middle of the response"
             raise HttpError(Failure.CLOSED, detail, may_have_executed=True)

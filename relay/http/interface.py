@@ -27,13 +27,15 @@ class HttpRequest(Struct, frozen=True):
     """One request to the server. Header names are sent as given.
 
     ``target`` is a URI reference (RFC 3986, 4.1), resolved against the client's URL; empty: that
-    URL. Credentials go along, so one that leads to another origin is refused.
+    URL. Credentials go along, so one that leads to another origin is refused. The response to a
+    ``standing`` request has no ``idle`` deadline: keep-alive probes tell whether its peer is there.
     """
 
     method: str
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes = b""
     target: str = ""
+    standing: bool = False
 
 
 class HttpResponse(Protocol):

@@ -49,7 +49,7 @@ def test_a_flag_wins_over_a_variable_and_that_over_the_default() -> None:
 
 
 def test_every_option_has_a_setting() -> None:
-    assert {option.name for option in OPTIONS} < set(Settings.__dataclass_fields__)
+    assert {option.name for option in OPTIONS} < set(Settings.__struct_fields__)
 
 
 @pytest.mark.parametrize(

@@ -346,6 +346,52 @@ async def test_a_cleared_timer_does_not_fire_and_a_restarted_one_fires_once() ->
     assert run.core.of(TimerFired) == [TimerFired(two)]
 
 
+async def test_a_timer_that_is_cleared_as_it_runs_out_does_not_fire() -> None:
+    one, two, three = TimerId("one"), TimerId("two"), TimerId("three")
+    script = on(
+        {
+            Started(): [SetTimer(one, 0.0), SetTimer(two, 0.0), SetTimer(three, 0.0)],
+            TimerFired(one): [ClearTimer(two)],
+        }
+    )
+    async with Run(script) as run:
+        await run.until(lambda: TimerFired(three) in run.core.events)
+    assert run.core.of(TimerFired) == [TimerFired(one), TimerFired(three)]
+
+
+async def test_a_timer_that_is_left_does_not_ring_after_the_end() -> None:
+    faults: list[dict[str, object]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, fault: faults.append(fault))
+    async with Run(on({GO: [SetTimer(TimerId("late"), 0.02), Stop(0)]})) as run:
+        run.say(GO)
+    later = asyncio.Event()
+    asyncio.get_running_loop().call_later(0.02, later.set)
+    with anyio.fail_after(5):
+        await later.wait()
+    assert run.core.events == [Started(), GO]
+    assert faults == []
+
+
+async def test_events_that_came_together_are_told_before_a_slow_client_is_waited_for() -> None:
+    chunks = [b"data: 1\n\ndata: 2\n\n", b"data: 3\n\n"]
+
+    def answer(event: Event) -> list[Command]:
+        if event == Started():
+            return [post(ONE)]
+        return [Emit(event.data)] if isinstance(event, ServerSent) else []
+
+    run = Run(answer, FakeResponse(chunks, headers=STREAM))
+    run.client.reads.clear()
+    async with run:
+        await run.until(lambda: run.client.lines)
+        run.say(GO)
+        await run.until(lambda: GO in run.core.events)
+        assert len(run.core.of(ServerSent)) == 2
+        run.client.reads.set()
+        await run.until(lambda: run.core.of(ServerEnded))
+    assert len(run.core.of(ServerSent)) == 3
+
+
 async def test_a_slow_client_holds_up_the_stream_that_emits_and_nothing_else() -> None:
     others = Gate()
     loud = FakeResponse([b"data: 1\n\n", b"data: 2\n\n"], headers=STREAM)

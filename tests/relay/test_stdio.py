@@ -1,11 +1,15 @@
-"""Lines through real pipes: framing, bounds, and ends that never hang."""
+"""Lines through real pipes and sockets: framing, bounds, and ends that never hang."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Iterator
+import socket
+import sys
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import aclosing
+from pathlib import Path
 
 import anyio
 import pytest
@@ -13,15 +17,39 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from relay.core.events import ClientClosed, ClientLine, ClientLineTooLong, Terminated
-from relay.stdio import MAX_BACKLOG, MAX_LINE, ClientEvent, LineSplitter, StdioClient
+from relay.stdio import StdioClient
+from relay.stdio.client import MAX_BACKLOG, MAX_LINE
+from relay.stdio.lines import ClientEvent, LineSplitter
+
+
+def pipe(_folder: Path) -> tuple[int, int]:
+    return os.pipe()
+
+
+def named_pipe(folder: Path) -> tuple[int, int]:
+    """What no call can be told not to wait for: threads have to serve it, as they do files."""
+    path = folder / f"fifo-{len(list(folder.iterdir()))}"
+    os.mkfifo(path)
+    reading = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    os.set_blocking(reading, True)
+    return reading, os.open(path, os.O_WRONLY)
+
+
+def socket_pair(_folder: Path) -> tuple[int, int]:
+    """What clients on Node start a process with."""
+    reading, writing = socket.socketpair()
+    return reading.detach(), writing.detach()
+
+
+KINDS = [pipe] if sys.platform == "win32" else [pipe, named_pipe, socket_pair]
 
 
 class Pipes:
     """Both ends of a client: ``to`` feeds stdin, ``of`` is what stdout wrote."""
 
-    def __init__(self) -> None:
-        self.stdin, self.to = os.pipe()
-        self.of, self.stdout = os.pipe()
+    def __init__(self, stdin: tuple[int, int], stdout: tuple[int, int]) -> None:
+        self.stdin, self.to = stdin
+        self.of, self.stdout = stdout
         self.open = {self.stdin, self.to, self.of, self.stdout}
 
     def close(self, descriptor: int) -> None:
@@ -43,9 +71,9 @@ class Pipes:
         self.close(self.to)
 
 
-@pytest.fixture
-def pipes() -> Iterator[Pipes]:
-    made = Pipes()
+@pytest.fixture(params=KINDS)
+def pipes(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Pipes]:
+    made = Pipes(request.param(tmp_path), request.param(tmp_path))
     yield made
     # The relay's daemon threads may still block on these two; ending the pipes lets them go.
     for descriptor in sorted(made.open, key=lambda d: d in (made.stdin, made.stdout)):
@@ -152,6 +180,58 @@ async def test_messages_are_written_in_order_each_ending_in_lf(pipes: Pipes) -> 
         assert await reading == expected
 
 
+async def test_lines_that_are_sent_while_stdout_is_full_follow_in_order(pipes: Pipes) -> None:
+    client = StdioClient(stdin=pipes.stdin, stdout=pipes.stdout)
+    lines = [b"a" * 500_000, *(b"%d" % n for n in range(100))]
+    for line in lines:
+        client.send(line)
+        await asyncio.sleep(0)
+    expected = b"".join(line + b"\n" for line in lines)
+    reading = asyncio.create_task(asyncio.to_thread(pipes.read, len(expected) + 5))
+    with anyio.fail_after(5):
+        await client.close()
+        client.send(b"last")  # stdout has room again
+        assert await reading == expected + b"last\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes have no such mode there")
+async def test_nobody_who_shares_the_pipes_finds_them_in_another_mode(pipes: Pipes) -> None:
+    client = StdioClient(stdin=pipes.stdin, stdout=pipes.stdout)
+    async with aclosing(client.events()) as events:
+        with anyio.fail_after(5):
+            await asyncio.to_thread(pipes.write, b"line\n")
+            assert await anext(events) == ClientLine(b"line")
+            client.send(b"x" * 500_000)
+            await asyncio.to_thread(pipes.read, 500_001)
+            await client.close()
+    assert os.get_blocking(pipes.stdin)
+    assert os.get_blocking(pipes.stdout)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can be told not to wait")
+@pytest.mark.parametrize("kind", [pipe, socket_pair])
+async def test_small_lines_through_pipes_and_sockets_need_no_thread(
+    kind: Callable[[Path], tuple[int, int]], tmp_path: Path
+) -> None:
+    from relay.stdio import direct
+
+    pipes = Pipes(kind(tmp_path), kind(tmp_path))
+    if not direct.serves(pipes.stdin):
+        pytest.skip("this kernel waits in any case")
+    before = set(threading.enumerate())
+    client = StdioClient(stdin=pipes.stdin, stdout=pipes.stdout)
+    async with aclosing(client.events()) as events:
+        os.write(pipes.to, b"line\n")
+        with anyio.fail_after(5):
+            assert await anext(events) == ClientLine(b"line")
+            client.send(b"answer")
+            await client.close()
+        assert os.read(pipes.of, 100) == b"answer\n"
+        assert set(threading.enumerate()) <= before
+    for descriptor in pipes.open:
+        os.close(descriptor)
+
+
 async def test_who_sends_waits_while_stdout_is_full_and_goes_on_when_it_is_read(
     pipes: Pipes,
 ) -> None:
@@ -187,6 +267,22 @@ async def test_a_closed_stdout_is_an_end_and_releases_who_waits(pipes: Pipes) ->
     client.send(b"lost")
     with anyio.fail_after(5):
         await client.close()
+
+
+async def test_a_stdout_that_is_closed_while_it_is_full_is_one_end(pipes: Pipes) -> None:
+    client = StdioClient(stdin=pipes.stdin, stdout=pipes.stdout)
+    os.write(pipes.to, b"line\n")
+    client.send(b"x" * 500_000)
+    await asyncio.sleep(0)
+    client.send(b"y" * 500_000)
+    pipes.close(pipes.of)
+    async with aclosing(client.events()) as events:
+        with anyio.fail_after(5):
+            got = {await anext(events), await anext(events)}
+            client.send(b"lost")
+            await client.close()
+            pipes.close(pipes.to)
+    assert got == {Terminated("stdout closed"), ClientLine(b"line")}
 
 
 @given(

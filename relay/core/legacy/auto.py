@@ -59,7 +59,11 @@ class AutoChannel:
         return self._sse.take(refusal.exchange, ENDPOINT_SECONDS)
 
     def _of_sse(self, sse: HttpSse, arrivals: list[Arrival | Lost]) -> list[Arrival | Lost]:
-        if self._refusal is None or sse.is_connecting:
+        if sse.is_connecting:
+            return arrivals
+        if self._refusal is None:
+            if sse.is_idle and any(_is_failed_handshake(each) for each in arrivals):
+                self._sse = None  # it may have been replaced by a newer server: begin anew
             return arrivals
         refusal, self._refusal = self._refusal, None
         if sse.is_connected:
@@ -115,6 +119,12 @@ class AutoChannel:
 
 def _is_over(arrival: Arrival | Lost, exchange: Exchange) -> bool:
     return isinstance(arrival, Over) and arrival.exchange is exchange
+
+
+def _is_failed_handshake(arrival: Arrival | Lost) -> bool:
+    if not isinstance(arrival, Over):
+        return False
+    return arrival.problem is not None and arrival.exchange.method == INITIALIZE
 
 
 def _is_bare_refusal(over: Over) -> bool:

@@ -78,6 +78,12 @@ class HttpSse:
         return self._stream.is_opening
 
     @property
+    def is_idle(self) -> bool:
+        """Whether there is nothing under way, nothing open and nothing left to report."""
+        unused = not (self.is_connected or self.is_connecting or self._reports or self._open)
+        return unused and not tuple(self._posts)
+
+    @property
     def busy(self) -> bool:
         return self._posts.busy or bool(self.open_exchanges())
 
@@ -292,11 +298,8 @@ class HttpSse:
         exchange = self._carried.get(post)
         if exchange is None:
             return [arrival]
-        exchange.status, exchange.headers, exchange.evidence = (
-            post.status,
-            post.headers,
-            post.evidence,
-        )
+        exchange.begin(post.status, post.headers)
+        exchange.evidence = post.evidence
         match arrival:
             case Over():
                 del self._carried[post]
@@ -322,8 +325,9 @@ class HttpSse:
     def _loss_told_by(
         self, exchange: Exchange, message: Message | None = None
     ) -> list[Arrival | Lost]:
-        """What else is over if a request was refused for want of a session."""
-        if not tells_of_loss(exchange, message):
+        """What else is over if a request was refused for want of the present session."""
+        is_current = self.is_connected and exchange.session == self._posts.target
+        if not (is_current and tells_of_loss(exchange, message)):
             return []
         told = f"the server does not know the session any more (HTTP {exchange.status})"
         return self._lost(Failure.CLOSED, told)

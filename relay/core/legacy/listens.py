@@ -143,7 +143,7 @@ class Listens:
     def _alive(self, answer: Answer) -> list[Command]:
         """A server that refuses a ping is there all the same."""
         if isinstance(answer.error, Problem):
-            return [notice(answer.error, LISTEN), *self._lost()]
+            return [notice(answer.error, LISTEN), *self.lose()]
         return self._keep_alive()
 
     # -- the server's subscriptions --
@@ -209,7 +209,7 @@ class Listens:
             takers = [each for each in self._listens.values() if kind in each.kinds]
         return [_frame(each, message.method, params) for each in takers if each.acknowledged]
 
-    def _lost(self) -> list[Command]:
+    def lose(self) -> list[Command]:
         """End all listens: a result would say that the server ended them in good order."""
         listens = [*self._listens.values()]
         self._listens.clear()

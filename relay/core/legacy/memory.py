@@ -6,7 +6,7 @@ import msgspec
 
 from relay.core import messages
 from relay.core.commands import Command, Level, Notice
-from relay.core.messages import Fields, Message, RequestId, fields_of, parse_client, text_of
+from relay.core.messages import Fields, Message, RequestId, fields_of, text_of
 
 MAX_SUBSCRIPTIONS = 1024
 """Subscriptions that are made again at most."""
@@ -86,7 +86,7 @@ class Memory:
             for name in _LISTS
             if name in capabilities and (differ or _promises_changes(capabilities[name]))
         ]
-        return commands, [parse_client(messages.notification(name, {})) for name in names]
+        return commands, [messages.new_notification(name, {}) for name in names]
 
 
 def _promises_changes(capability: msgspec.Raw) -> bool:

@@ -65,7 +65,7 @@ class ModernClient:
         self._farewell = True
         commands: list[Command] = []
         for session in self._all:
-            commands += session.farewell()
+            commands += [*self._listens[session].lose(), *session.farewell()]
         return commands
 
     def receive(self, event: Event | FromClient) -> list[Command]:
@@ -152,10 +152,11 @@ class ModernClient:
         """Serve the requests that waited for the session, or tell them why there is none."""
         waiting = session.lobby.calls()
         session.lobby.drain()
+        commands: list[Command] = []
         if not session.ready:
             self._leaving.append(self._sessions.pop(key))
             self._doubtful = self._doubtful or answer.unheard
-        commands: list[Command] = []
+            commands += session.farewell()
         for call in waiting:
             envelope = upgrade.envelope_of(call.message)
             if session.ready and isinstance(envelope, Envelope):

@@ -13,7 +13,7 @@ from relay.core import messages
 from relay.core.era import CANCELLED
 from relay.core.exchange import Exchange
 from relay.core.inflight import Inflight
-from relay.core.messages import Message, RequestId, fields_of, parse_client, request_id_of
+from relay.core.messages import Message, RequestId, fields_of, request_id_of
 
 MAX_QUESTIONS = 1024
 """Questions remembered at most. One that was forgotten is still answered, if its session lives."""
@@ -44,7 +44,7 @@ class OpenQuestions:
         if wire_id in self._orphans:
             known = self._inflight.new_id()
             params = fields_of(request.params) or {}
-            request = parse_client(messages.request(known, request.method, params))
+            request = messages.new_request(known, request.method, params)
         self._open[known] = _Asked(exchange, wire_id)
         if len(self._open) > MAX_QUESTIONS:
             del self._open[next(iter(self._open))]
@@ -61,7 +61,7 @@ class OpenQuestions:
         if known == named:
             return cancellation
         params["requestId"] = msgspec.Raw(known)
-        return parse_client(messages.notification(CANCELLED, params))
+        return messages.new_notification(CANCELLED, params)
 
     def answer(self, response: Message) -> bytes | None:
         """What the server is told for a response; None if its session is lost."""
@@ -83,8 +83,8 @@ class OpenQuestions:
         for known, asked in self._open.items():
             self._orphans[known] = None
             params = {"requestId": msgspec.Raw(known), "reason": _REASON}
-            line = messages.notification(CANCELLED, params)
-            cancellations.append((asked.exchange, parse_client(line)))
+            cancellation = messages.new_notification(CANCELLED, params)
+            cancellations.append((asked.exchange, cancellation))
         self._open.clear()
         while len(self._orphans) > MAX_QUESTIONS:
             del self._orphans[next(iter(self._orphans))]

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import replace
 
 import msgspec
+from msgspec.structs import replace
 
 from relay.core import messages
 from relay.core.commands import Command
@@ -23,7 +23,15 @@ from relay.core.legacy import upgrade
 from relay.core.legacy.channel import Channel
 from relay.core.legacy.session import LegacySession
 from relay.core.legacy.upgrade import Envelope, Introduction
-from relay.core.messages import Fields, Kind, Message, RequestId, fields_of, notification
+from relay.core.messages import (
+    Fields,
+    Kind,
+    Message,
+    RequestId,
+    fields_of,
+    new_notification,
+    new_request,
+)
 from relay.core.versions import LOG_LEVELS
 
 
@@ -60,7 +68,7 @@ class OwnCalls(Inflight):
 
     def open(self, method: str, params: Fields, then: Then) -> Call:
         request_id = self.new_id()
-        call = self.admit(_request(request_id, method, params), request_id)
+        call = self.admit(new_request(request_id, method, params), request_id)
         assert call is not None, "ids are never the same twice"
         self._then[call] = then
         return call
@@ -157,7 +165,7 @@ class OwnSession:
 
     def tell(self, method: str, params: Fields) -> list[Command]:
         """Send a notification."""
-        return self._feed(FromClient(_notification(method, params)))
+        return self._feed(FromClient(new_notification(method, params)))
 
     def reply(self, origin: RequestId, answer: msgspec.Raw | Problem) -> list[Command]:
         """Answer a request of the server."""
@@ -186,7 +194,7 @@ class OwnSession:
         """Give up a request; ``named`` is what the cancellation says besides its id."""
         self._calls.abandon(call)
         params = {**named, "requestId": msgspec.Raw(call.request_id)}
-        return self._session.cancel(call, _notification(CANCELLED, params)) + self._settle()
+        return self._session.cancel(call, new_notification(CANCELLED, params)) + self._settle()
 
     def farewell(self) -> list[Command]:
         return self._session.farewell()
@@ -220,22 +228,3 @@ class OwnSession:
             return self._session.receive(arrival)
         self._calls.unheard(call)
         return []
-
-
-# Built and not parsed: what the client sent may be nested as deeply as the parser allows, and
-# this is further down the stack.
-
-
-def _request(request_id: RequestId, method: str, params: Fields) -> Message:
-    line = messages.request(request_id, method, params)
-    return Message(Kind.REQUEST, line, request_id, method, _raw(params))
-
-
-def _notification(method: str, params: Fields) -> Message:
-    return Message(
-        Kind.NOTIFICATION, notification(method, params), method=method, params=_raw(params)
-    )
-
-
-def _raw(value: object) -> msgspec.Raw:
-    return msgspec.Raw(msgspec.json.encode(value))

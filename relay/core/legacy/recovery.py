@@ -15,7 +15,7 @@ from relay.core.exchanges import Exchange, notice
 from relay.core.inflight import Call
 from relay.core.legacy.channel import Channel
 from relay.core.legacy.memory import SUBSCRIBE, Memory
-from relay.core.messages import Fields, Message, fields_of, parse_client, problem_of
+from relay.core.messages import Fields, Message, fields_of, problem_of
 
 RESTORE_SECONDS = 30.0
 """How long the client's messages wait at most for a new session to be answered."""
@@ -47,6 +47,8 @@ class Recovery:
         self._proven = True  # the session has answered something, or is of the client's making
         self.timer = TimerId(f"restore:{next(context.numbers)}")
         self.needed = initialize is not None
+        self.late_comer = False
+        """Whether who waits came in the middle, and must not be told of an end long due."""
 
     @property
     def under_way(self) -> bool:
@@ -84,12 +86,16 @@ class Recovery:
         """Ask for a new session: once, whoever waits for it and whatever becomes of them."""
         if self.under_way:
             return []
-        self._proven = False
+        self._proven = self.late_comer = False
         self._refused = {call for call in self._refused if self._inflight.is_open(call)}
         request_id = self._inflight.new_id()
         body = self._memory.handshake(request_id)
         self._handshake, posted = self._channel.post(INITIALIZE, body, expects=request_id)
         return [*posted, SetTimer(self.timer, RESTORE_SECONDS)]
+
+    def join(self) -> None:
+        """Somebody begins to wait, the first one."""
+        self.late_comer = self.under_way
 
     def stop(self) -> list[Command]:
         """Wait no longer for an answer to the handshake."""
@@ -153,4 +159,4 @@ class Recovery:
 def _updated(subscribe: Message) -> Message:
     """A notification that a resource may have changed while nobody could tell."""
     uri = (fields_of(subscribe.params) or {}).get("uri", msgspec.Raw(b'""'))
-    return parse_client(messages.notification("notifications/resources/updated", {"uri": uri}))
+    return messages.new_notification("notifications/resources/updated", {"uri": uri})

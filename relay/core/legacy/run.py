@@ -14,6 +14,7 @@ from relay.core.legacy.questions import ServerQuestion
 from relay.core.legacy.upgrade import Envelope
 from relay.core.messages import Fields, Message, RequestId, fields_of, text_of
 from relay.core.questions import ASKING_METHODS
+from relay.core.versions import LOG_LEVELS
 
 MAX_QUESTIONS = 32
 """Questions open in one request at most."""
@@ -53,6 +54,13 @@ class Run:
         if len(self.questions) >= MAX_QUESTIONS:
             return "too many questions are open in this request already"
         return ""
+
+    def wants_log(self, level: str | None) -> bool:
+        """Whether the client has asked for log messages of a level in the course of this."""
+        least = self.envelope.level
+        if self.call is None or least is None or level not in LOG_LEVELS:
+            return False
+        return LOG_LEVELS.index(level) >= LOG_LEVELS.index(least)
 
     def settle(self, key: str, response: msgspec.Raw) -> list[Command]:
         """Take the client's response to a question; one that is no object is none."""

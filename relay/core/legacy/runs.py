@@ -38,7 +38,6 @@ from relay.core.messages import (
     text_of,
 )
 from relay.core.questions import ASKING_METHODS
-from relay.core.versions import LOG_LEVELS
 
 GATHER_SECONDS = 0.025
 """How long questions are gathered before the client is asked all of them at once."""
@@ -181,7 +180,8 @@ class Runs:
         assert origin is not None, "a request has an id"
         if message.method == "ping":
             return session.reply(origin, msgspec.Raw(b"{}"))
-        question, run = question_of(message), self._of(session, exchange)
+        question, runs = question_of(message), self._about(session, exchange)
+        run = runs[0] if len(runs) == 1 else None
         refusal = "the client knows no such request, or runs none that it could be about"
         if question is not None and run is not None:
             refusal = run.refusal(question)
@@ -211,36 +211,27 @@ class Runs:
         """Progress of a request is told to the one that waits for it, under its own token."""
         params = fields_of(message.params) or {}
         told = _id(params.get("progressToken"))
-        for run in self._candidates(session, exchange):
-            if run.call is None or run.envelope.token is None or told != _id(run.token):
-                continue
-            if told == _id(run.envelope.token):
-                return [Emit(message.raw)]
-            params["progressToken"] = run.envelope.token
-            return [Emit(notification(message.method, params))]
-        return []
+        runs = self._about(session, exchange)
+        run = next((each for each in runs if told is not None and _id(each.token) == told), None)
+        if run is None or run.call is None or run.envelope.token is None:
+            return []
+        if told == _id(run.envelope.token):
+            return [Emit(message.raw)]
+        params["progressToken"] = run.envelope.token
+        return [Emit(notification(message.method, params))]
 
     def logs(self, session: OwnSession, exchange: Exchange, message: Message) -> list[Command]:
-        """A log message is told if a request asked for such (2026-07-28, server/logging).
+        """A log message goes to the request that asked for such (2026-07-28, server/logging).
 
-        Nothing in it says whose it is where all messages come on one stream.
+        It names none: where it may be that of several, all of them must have asked for it.
         """
+        runs = self._about(session, exchange)
         level = text_of((fields_of(message.params) or {}).get("level"))
-        if level not in LOG_LEVELS:
-            return []
-        for run in self._candidates(session, exchange):
-            least = None if run.call is None else run.envelope.level
-            if least is not None and LOG_LEVELS.index(level) >= LOG_LEVELS.index(least):
-                return [Emit(message.raw)]
-        return []
+        wanted = bool(runs) and all(run.wants_log(level) for run in runs)
+        return [Emit(message.raw)] if wanted else []
 
-    def _of(self, session: OwnSession, exchange: Exchange) -> Run | None:
-        """The run that a message belongs to: that of its exchange, or the only one there is."""
-        runs = self._candidates(session, exchange)
-        return runs[0] if len(runs) == 1 else None
-
-    def _candidates(self, session: OwnSession, exchange: Exchange) -> list[Run]:
-        """The runs that a message may belong to.
+    def _about(self, session: OwnSession, exchange: Exchange) -> list[Run]:
+        """The runs that a message may belong to: that of its exchange, or any of its session.
 
         Over HTTP+SSE all messages come on one stream, and some servers of streamable HTTP use
         the standing stream for what belongs to a request.

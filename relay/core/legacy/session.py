@@ -66,7 +66,6 @@ class LegacySession:
         self._cancellations = Cancellations(channel)
         self._questions = OpenQuestions(context.inflight)
         self._recovery = Recovery(context, channel, deliver, initialize)
-        self._bygone: set[Exchange] = set()  # open ones of sessions that are lost
         self._leaving = False
         self.contradicted = False
 
@@ -81,7 +80,7 @@ class LegacySession:
         for exchange in self._channel.open_exchanges():
             if exchange.call is not None:
                 commands += self._channel.release(exchange)
-                if exchange not in self._bygone:
+                if not exchange.bygone:
                     commands += self._cancellations.give_up(exchange.call)
         return commands + self._channel.close()
 
@@ -140,6 +139,8 @@ class LegacySession:
         return self._channel.post("a response", body)[1]
 
     def _park(self, arrival: FromClient) -> list[Command]:
+        if arrival.call is not None and not arrival.call.repeats and not self._lobby.calls():
+            self._recovery.join()
         if self._lobby.admit(arrival):
             return []
         if arrival.call is not None:
@@ -172,7 +173,7 @@ class LegacySession:
         commands = self._channel.release(exchange)
         if call.method == INITIALIZE:  # never cancelled, but its time may be up
             return commands + self._open_gate_of(exchange)
-        if exchange in self._bygone:
+        if exchange.bygone:
             return commands
         return commands + self._cancellations.send(call, exchange, message)
 
@@ -183,7 +184,7 @@ class LegacySession:
         return [SetTimer(self._gate_timer, GATE_SECONDS)]
 
     def _accepted(self, exchange: Exchange) -> list[Command]:
-        begins = exchange.method == INITIALIZED and exchange not in self._bygone
+        begins = exchange.method == INITIALIZED and not exchange.bygone
         return self._channel.begin() if begins and not self._leaving else []
 
     def _open_gate_of(self, exchange: Exchange) -> list[Command]:
@@ -201,7 +202,7 @@ class LegacySession:
 
     def _received(self, exchange: Exchange, message: Message) -> list[Command]:
         if message.kind is Kind.REQUEST:
-            if exchange in self._bygone:
+            if exchange.bygone:
                 return [Notice(Level.DEBUG, "dropped a question of a session that is lost")]
             message = self._questions.ask(exchange, message)
         elif message.method == CANCELLED:
@@ -221,15 +222,14 @@ class LegacySession:
             if was_not_executed(exchange) and self._inflight.may_repeat(call):
                 self._inflight.repeat(call)
                 return []
-        learned = [] if exchange in self._bygone else self._recovery.learn(exchange, message)
+        learned = [] if exchange.bygone else self._recovery.learn(exchange, message)
         return learned + self._inflight.respond(call, message)
 
     def _came_too_late(self, exchange: Exchange) -> bool:
         """Whether a lost session has accepted what the present one has not heard of."""
-        return exchange in self._bygone and exchange.method in STATEFUL
+        return exchange.bygone and exchange.method in STATEFUL
 
     def _over(self, exchange: Exchange, problem: Problem | None) -> list[Command]:
-        self._bygone.discard(exchange)
         if self._recovery.is_handshake(exchange):
             return self._not_restored(problem or _SILENCE)
         commands: list[Command] = []
@@ -251,8 +251,8 @@ class LegacySession:
         return commands + self._fail_waiting(_AT_ONCE)
 
     def _forget_session(self) -> list[Command]:
-        still_open = {each for each in self._bygone if self._channel.is_open(each)}
-        self._bygone = still_open | set(self._channel.open_exchanges())
+        for exchange in self._channel.open_exchanges():
+            exchange.bygone = True
         commands = self._cancellations.drop() + self._recovery.stop()
         if self._gate is not None:
             self._gate = None
@@ -289,6 +289,8 @@ class LegacySession:
         return self._recovery.stop()
 
     def _not_restored(self, problem: Problem) -> list[Command]:
+        if self._recovery.late_comer:
+            return self._recovery.stop() + self._recovery.start()
         text = f"the session was lost and could not be restored: {problem.message}"
         data = {"hint": "send the request again once the server is well", **(problem.data or {})}
         commands = self._recovery.stop()

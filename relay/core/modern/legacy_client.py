@@ -16,6 +16,9 @@ from relay.core.versions import LEGACY_VERSIONS, LOG_LEVELS
 
 _PREFIX = "io.modelcontextprotocol/"
 _TASKS = _PREFIX + "tasks"
+_CLIENT_INFO = _PREFIX + "clientInfo"
+_CLIENT_CAPABILITIES = _PREFIX + "clientCapabilities"
+_LOG_LEVEL = _PREFIX + "logLevel"
 _UNSUPPORTED = {
     "tasks/get": "tasks are not offered",
     "tasks/result": "tasks are not offered",
@@ -40,9 +43,12 @@ class LegacyClient:
 
     def __init__(self, options: Options, version: str, initialize: Message | None = None) -> None:
         """``version`` is spoken to the server; ``initialize`` is what the client said earlier."""
-        self._version = version
-        self._info: object = {"name": options.client_name, "version": options.client_version}
-        self._log_level: msgspec.Raw | None = None
+        info: object = {"name": options.client_name, "version": options.client_version}
+        self._stamp: Fields = {
+            PROTOCOL_VERSION_KEY: _raw(version),
+            _CLIENT_INFO: _raw(info),
+            _CLIENT_CAPABILITIES: _raw({}),
+        }
         self.revision = LEGACY_VERSIONS[-1]
         self.capabilities: Fields = {}
         if initialize is not None:
@@ -50,7 +56,7 @@ class LegacyClient:
 
     @property
     def wants_log(self) -> bool:
-        return self._log_level is not None
+        return _LOG_LEVEL in self._stamp
 
     def introduce(self, initialize: Message) -> None:
         """Remember who the client is and what it can do.
@@ -62,9 +68,10 @@ class LegacyClient:
         self.revision = requested if requested in LEGACY_VERSIONS else LEGACY_VERSIONS[-1]
         info = fields_of(params.get("clientInfo"))
         if info is not None:
-            self._info = info
+            self._stamp[_CLIENT_INFO] = _raw(info)
         said = fields_of(params.get("capabilities")) or {}
         self.capabilities = _converted(said, self.revision)
+        self._stamp[_CLIENT_CAPABILITIES] = _raw(self.capabilities)
 
     def local_answer(self, message: Message) -> Fields | Problem | None:
         """The result of a request that the server has no part in; None if it goes up."""
@@ -98,14 +105,9 @@ class LegacyClient:
     def envelope(self, params: Fields | None = None) -> Fields:
         """``params`` with the reserved keys of ``_meta`` set."""
         params = dict(params or {})
-        meta = fields_of(params.get("_meta")) or {}
-        meta = {key: value for key, value in meta.items() if not key.startswith(_PREFIX)}
-        meta[PROTOCOL_VERSION_KEY] = _raw(self._version)
-        meta[_PREFIX + "clientInfo"] = _raw(self._info)
-        meta[_PREFIX + "clientCapabilities"] = _raw(self.capabilities)
-        if self._log_level is not None:
-            meta[_PREFIX + "logLevel"] = self._log_level
-        params["_meta"] = _raw(meta)
+        said = fields_of(params.get("_meta")) or {}
+        meta = {key: value for key, value in said.items() if not key.startswith(_PREFIX)}
+        params["_meta"] = _raw({**meta, **self._stamp})
         return params
 
     def _set_level(self, params: Fields) -> Fields | Problem:
@@ -117,7 +119,7 @@ class LegacyClient:
                 f"no such log level: {shown}",
                 {"hint": f"one of {', '.join(LOG_LEVELS)}"},
             )
-        self._log_level = params["level"]
+        self._stamp[_LOG_LEVEL] = params["level"]
         return {}
 
 

@@ -3,14 +3,15 @@
 As the filter of a stream cannot be changed, another stream takes its place with each change: the
 old one is kept until the new one has been acknowledged, and for a moment longer, since what it
 was told before may still be on the way. A stream that was lost is opened again, and as nothing is
-replayed it is said that something may have been missed (2026-07-28, basic/utilities/subscriptions).
+replayed it is said that something may have been missed; one that the server has ended in good
+order is left at that until the client wants something else (2026-07-28,
+basic/utilities/subscriptions).
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from enum import Enum, auto
 
 import msgspec
@@ -89,8 +90,7 @@ class _Pace(Enum):
     RESTING = auto()  # the server has ended or refused it: not before something else is wanted
 
 
-@dataclass(slots=True, eq=False)
-class _Stream:
+class _Stream(msgspec.Struct, eq=False):
     """``filter`` is what it asks for, and from its acknowledgement on what it tells.
 
     ``timer`` limits the time to its acknowledgement, and later its time as an old stream.
@@ -100,7 +100,7 @@ class _Stream:
     listen_id: RequestId
     filter: Filter
     timer: TimerId
-    behind: Counter[Hint] = field(default_factory=Counter)
+    behind: Counter[Hint] = msgspec.field(default_factory=Counter)
 
 
 class Listening:

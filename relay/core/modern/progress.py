@@ -10,9 +10,17 @@ from functools import cached_property
 
 import msgspec
 
-from relay.core.messages import Fields, Message, RequestId, fields_of, request_id_of
+from relay.core.messages import Message, RequestId, fields_of, request_id_of
 
-_NUMBER = msgspec.json.Decoder(float)
+
+class _Said(msgspec.Struct):
+    """As much of a notification's params as matters here."""
+
+    progress: float
+    token: msgspec.Raw = msgspec.field(name="progressToken")
+
+
+_SAID = msgspec.json.Decoder(_Said)
 
 
 class Progress:
@@ -24,23 +32,20 @@ class Progress:
 
     @cached_property
     def _token(self) -> RequestId | None:
-        return _token(fields_of((fields_of(self._request.params) or {}).get("_meta")))
+        meta = fields_of((fields_of(self._request.params) or {}).get("_meta")) or {}
+        token = meta.get("progressToken")
+        return None if token is None else request_id_of(token)
 
     def advances(self, notification: Message) -> bool:
         """Whether a ``notifications/progress`` may be told; what may be counts as told."""
-        said = fields_of(notification.params) or {}
-        if self._token is None or _token(said) != self._token:
-            return False
         try:
-            value = _NUMBER.decode(said.get("progress", b""))
+            said = _SAID.decode(notification.params or b"")
         except msgspec.DecodeError:
             return False
-        if value <= self._last:
+        token = bytes(said.token)
+        if token != self._token and request_id_of(said.token) != self._token:
             return False
-        self._last = value
+        if self._token is None or said.progress <= self._last:
+            return False
+        self._last = said.progress
         return True
-
-
-def _token(fields: Fields | None) -> RequestId | None:
-    token = (fields or {}).get("progressToken")
-    return None if token is None else request_id_of(token)

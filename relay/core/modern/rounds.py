@@ -8,7 +8,6 @@ answered the client's own request goes up again with the answers, as often as th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 import msgspec
 
@@ -64,8 +63,7 @@ _ANSWERS = "inputResponses"
 _STATE = "requestState"
 
 
-@dataclass(slots=True, eq=False)
-class _Talk:
+class _Talk(msgspec.Struct, eq=False):
     """One call whose server wants input: on its way to the server, paused or with the client."""
 
     call: Call
@@ -77,8 +75,8 @@ class _Talk:
     late: bool = False  # its time is up
     paused: bool = False
     state: msgspec.Raw | None = None
-    waiting: dict[RequestId, str] = field(default_factory=dict)
-    answers: dict[str, msgspec.Raw] = field(default_factory=dict)
+    waiting: dict[RequestId, str] = msgspec.field(default_factory=dict)
+    answers: dict[str, msgspec.Raw] = msgspec.field(default_factory=dict)
 
 
 class Rounds:

@@ -64,13 +64,19 @@ class ModernServer:
         )
 
     def farewell(self) -> list[Command]:
-        aborts = [self._exchanges.abort(exchange) for exchange in self._exchanges]
-        return [*aborts, *self._translation.farewell(), *self._tools.farewell()]
+        commands: list[Command] = []
+        for exchange in self._exchanges:
+            commands.append(self._exchanges.abort(exchange))
+            if exchange.call is not None:
+                commands += self._listen_lost(exchange.call)
+        return [*commands, *self._translation.farewell(), *self._tools.farewell()]
 
     def receive(self, event: Event | FromClient) -> list[Command]:
         if isinstance(event, FromClient):
             return self._from_client(event)
-        commands = [*self._translation.receive(event), *self._tools.receive(event)]
+        commands: list[Command] = []
+        if not self._exchanges.concern(event):
+            commands += [*self._translation.receive(event), *self._tools.receive(event)]
         for arrival in self._exchanges.receive(event):
             match arrival:
                 case Answered(exchange=exchange, message=message):
@@ -175,7 +181,7 @@ class ModernServer:
             again = self._tools.mismatch(call, message)
             if again is not None:
                 return again
-        if _is_legacy_error(exchange.status, message):
+        if _is_legacy_error(exchange, message):
             again = self._doubt(call)
             if again is not None:
                 return again
@@ -230,12 +236,15 @@ def _unfit(method: str, version: str) -> Problem | None:
     return None
 
 
-def _is_legacy_error(status: int, message: Message) -> bool:
-    """Whether an answer looks like that of a server which is of the older era by now."""
+def _is_legacy_error(exchange: Exchange, message: Message) -> bool:
+    """Whether an answer looks like that of a server which is of the older era by now.
+
+    It looks for a session before it reads the request, so the error's id is null or one of its own.
+    """
     problem = messages.problem_of(message.error)
     return (
-        status in _NOT_MODERN_STATUSES
-        and message.request_id is None
+        exchange.status in _NOT_MODERN_STATUSES
+        and message.request_id != exchange.expects
         and problem is not None
         and problem.code in _LEGACY_CODES
     )

@@ -43,6 +43,8 @@ BODIES = [
     "session lost",
     "error",
     "null id error",
+    "modern refusal",
+    "legacy refusal",
     "wrong id",
     "id of another type",
     "twice",
@@ -93,6 +95,8 @@ def body_of(kind: str, request_id: Any) -> bytes:
         "session lost": msgspec.json.encode(error(None, -32600, "Session not found")),
         "error": msgspec.json.encode(error(request_id, -32602)),
         "null id error": msgspec.json.encode(error(None, -32600)),
+        "modern refusal": msgspec.json.encode(error(request_id, -32020)),
+        "legacy refusal": msgspec.json.encode(error(None, -32000)),
         "wrong id": msgspec.json.encode(other),
         "id of another type": msgspec.json.encode(result(str(request_id), {})),
         "twice": b"[" + encoded + b",\n" + encoded + b"]",
@@ -239,17 +243,21 @@ class Client:
                 self.cancelled.add(number)
 
     def read(self) -> None:
-        for message in self._rig.told():
-            if message.get("method") == "notifications/cancelled":
-                named = message["params"]["requestId"]
-                if named not in self._questions:
-                    # a lost subscription is told in this way instead of by a response
-                    self.answers[named] += 1
-            elif "method" not in message:
-                self.answers[message["id"]] += 1
-            elif "id" in message:
-                self._questions.add(message["id"])
-                self._reply(message["id"])
+        while self._rig.emitted:  # what is read here may be answered, and that at once
+            for message in self._rig.told():
+                self._hear(message)
+
+    def _hear(self, message: Json) -> None:
+        if message.get("method") == "notifications/cancelled":
+            named = message["params"]["requestId"]
+            if named not in self._questions:
+                # a lost subscription is told in this way instead of by a response
+                self.answers[named] += 1
+        elif "method" not in message:
+            self.answers[message["id"]] += 1
+        elif "id" in message:
+            self._questions.add(message["id"])
+            self._reply(message["id"])
 
     def _reply(self, question: Any) -> None:
         match self._draw(st.sampled_from(["result", "result", "error", "nothing"])):

@@ -13,6 +13,7 @@ from relay.core.commands import (
     ClearTimer,
     Command,
     Emit,
+    Level,
     Notice,
     Request,
     SetTimer,
@@ -150,13 +151,16 @@ class Rig:
             case Abort(exchange):
                 assert exchange not in self.aborted
                 self.aborted.append(exchange)
-            case Notice(text=text):
+            case Notice(level, text):
+                assert isinstance(level, Level)
                 self.notices.append(text)
             case SetTimer(timer, seconds):
+                assert seconds >= 0
                 self.timers[timer] = seconds
             case ClearTimer(timer):
                 self.timers.pop(timer, None)
             case Stop(code):
+                assert self.exit_code is None
                 self.exit_code = code
 
     def fire(self, name: str) -> None:

@@ -72,6 +72,43 @@ def test_what_was_found_out_holds_when_the_session_is_lost() -> None:
     assert rig.notices.count(FOUND) == 1
 
 
+def test_a_server_that_was_replaced_by_a_newer_one_is_found_out_too() -> None:
+    rig, stream = on_trial()
+    name_endpoint(rig, stream)
+    answer(rig, stream, rig.got_one(), INITIALIZED)
+    rig.say(notification("notifications/initialized"))
+    accept(rig, rig.got_one())
+    rig.told()
+    rig.end(stream)
+    rig.ask(1, "ping")
+    rig.fire("sse-again")
+    rig.reply(rig.got_one(), status=405, headers=HTML)
+    handshake = rig.got_one()
+    assert (handshake.verb, handshake.target, handshake.method) == (Verb.POST, "", "initialize")
+    rig.reply(handshake, result(handshake.body["id"], INITIALIZED))
+    rig.reply(rig.got_one(), status=202, headers={})
+    rig.succeed(next(sent for sent in rig.got() if sent.raw), {})
+    assert rig.told()[-1] == result(1, {})
+
+
+def test_a_server_that_is_gone_altogether_is_told_after_one_try_of_either_kind() -> None:
+    rig, stream = on_trial()
+    name_endpoint(rig, stream)
+    answer(rig, stream, rig.got_one(), INITIALIZED)
+    rig.say(notification("notifications/initialized"))
+    accept(rig, rig.got_one())
+    rig.told()
+    rig.end(stream)
+    rig.ask(1, "ping")
+    rig.fire("sse-again")
+    for verb in (Verb.GET, Verb.POST, Verb.GET):
+        sent = rig.got_one()
+        assert sent.verb is verb
+        rig.reply(sent, status=404, headers=HTML)
+    assert rig.told_one()["id"] == 1
+    assert rig.got() == []
+
+
 @pytest.mark.parametrize("status", [404, 405, 401, 200])
 def test_where_there_is_no_such_stream_the_first_refusal_is_told(status: int) -> None:
     rig, stream = on_trial()

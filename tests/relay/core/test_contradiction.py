@@ -109,3 +109,15 @@ def test_a_forced_era_is_not_left_for_a_server_that_comes_back_as_a_modern_one()
     rig, call = calling()
     rig.reply(lose(rig, call), error(None, -32022, "unsupported"), 400)
     assert rig.told_one()["error"]["code"] == -32022
+
+
+@pytest.mark.obligation(16, 24)
+def test_a_client_that_is_ready_hears_of_the_changes_of_a_server_that_turned_modern() -> None:
+    rig = automatic()
+    rig.say(notification("notifications/initialized"))
+    rig.reply(rig.got_one(), status=202, headers={})
+    rig.reply(rig.got_one(), status=405, headers={})
+    rig, call = calling(rig)
+    rig.reply(call, error(1, -32020), 400)
+    rig.succeed(rig.got_one(), DISCOVERED)
+    assert "subscriptions/listen" in [sent.method for sent in rig.got()]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from relay.core.events import TimerId
 from relay.core.session import ProtocolEra
 from tests.relay.core.rig import (
@@ -47,7 +49,7 @@ def test_a_legacy_server_that_only_keeps_alive_is_given_up_and_told() -> None:
     assert told["id"] == 1
     assert "80 s" in told["error"]["message"]
     assert told["error"]["data"]["mayHaveExecuted"]
-    assert rig.got_one().body["params"]["requestId"] == 1
+    assert rig.got_one().body["params"] == {"requestId": 1, "reason": "timeout"}
     rig.body(sent, result(1, {}))
     assert rig.told() == []
     assert "ageing" not in rig.timers
@@ -109,3 +111,15 @@ def test_without_a_limit_there_is_no_clock() -> None:
     rig.ask_modern(1, "tools/list")
     rig.say(notification("notifications/x"))
     assert rig.timers == {}
+
+
+def test_the_requests_of_a_batch_have_no_longer_than_others() -> None:
+    rig = started(ProtocolEra.LEGACY, total_timeout=80)
+    rig.ask(0, "initialize", {**INTRODUCTION, "protocolVersion": "2025-03-26"})
+    rig.succeed(rig.got_one(), INITIALIZED)
+    rig.told()
+    rig.fire("ageing")
+    ping = {"jsonrpc": "2.0", "method": "ping"}
+    rig.line(msgspec.json.encode([{**ping, "id": 1}, {**ping, "id": 2}]))
+    pass_time(rig)
+    assert [message["id"] for message in rig.told()] == [1, 2]

@@ -93,6 +93,7 @@ NO_VERDICTS: list[tuple[int, Any, str]] = [
     (401, b"", "HTTP 401"),
     (403, b"", "HTTP 403"),
     (403, error(None, -32000), "HTTP 403"),
+    (300, b"", "redirects"),
     (302, b"", "redirects"),
     (410, b"", "HTTP 410"),
     (421, b"bad host", "HTTP 421"),
@@ -134,6 +135,7 @@ def test_what_is_no_verdict_is_told_to_who_waits_and_asked_again_later(
     assert answer["id"] == 0
     assert answer["error"]["code"] == -32603
     assert named in answer["error"]["message"]
+    assert answer["error"]["data"]["hint"]
     assert rig.session.protocol_era is None
     assert rig.timers == {}
     rig.ask(1, "initialize", INTRODUCTION)

@@ -4,122 +4,13 @@ from __future__ import annotations
 
 from itertools import count
 
-import msgspec
 import pytest
 
 from relay.core import retries
-from relay.core.commands import Abort, ClearTimer, Command, Notice, Request, SetTimer, Verb
-from relay.core.events import (
-    ExchangeId,
-    Failure,
-    ServerAnswered,
-    ServerEnded,
-    ServerFailed,
-    ServerSent,
-    TimerFired,
-    TimerId,
-)
-from relay.core.exchanges import (
-    MAX_NOTIFICATIONS,
-    Accepted,
-    Answered,
-    Arrival,
-    Exchange,
-    Exchanges,
-    Over,
-)
-from relay.core.headers import legacy_post
-from relay.core.inflight import Call
-from relay.core.messages import RequestId, parse_client
-from tests.relay.core.rig import JSON, STREAM, result
-
-CALL = parse_client(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}')
-HEADERS = legacy_post("s1", "2025-11-25")
-ANSWER = msgspec.json.encode(result(1, {}))
-
-
-class Bench:
-    """One :class:`Exchanges` and the last thing that each exchange asked for."""
-
-    def __init__(self) -> None:
-        self.exchanges = Exchanges("test", count(1))
-        self.call = Call(CALL, RequestId(b"1"))
-        self.requests: list[Request] = []
-        self.timers: dict[TimerId, float] = {}
-        self.notices: list[str] = []
-        self.aborted: list[ExchangeId] = []
-
-    def take(self, arrivals: list[Arrival] | list[Command]) -> list[Arrival]:
-        """Carry out the commands; return the rest."""
-        rest: list[Arrival] = []
-        for arrival in arrivals:
-            match arrival:
-                case Request():
-                    self.requests.append(arrival)
-                case SetTimer(timer=timer, seconds=seconds):
-                    self.timers[timer] = seconds
-                case ClearTimer(timer=timer):
-                    del self.timers[timer]
-                case Notice(text=text):
-                    self.notices.append(text)
-                case Abort(exchange=exchange):
-                    self.aborted.append(exchange)
-                case _:
-                    rest.append(arrival)
-        return rest
-
-    def post(self, method: str = "tools/call", *, resumable: bool = True) -> Exchange:
-        exchange, request = self.exchanges.post(
-            method, HEADERS, CALL.raw, expects=RequestId(b"1"), call=self.call, resumable=resumable
-        )
-        self.requests.append(request)
-        return exchange
-
-    @property
-    def last(self) -> Request:
-        return self.requests[-1]
-
-    def head(self, status: int = 200, **headers: str) -> list[Arrival]:
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        return self.take(
-            self.exchanges.receive(ServerAnswered(self.last.exchange, status, {**JSON, **named}))
-        )
-
-    def stream(self) -> list[Arrival]:
-        return self.take(
-            self.exchanges.receive(ServerAnswered(self.last.exchange, 200, dict(STREAM)))
-        )
-
-    def sent(
-        self, data: bytes = b"", event_id: str | None = None, retry: int | None = None
-    ) -> list[Arrival]:
-        event = ServerSent(self.last.exchange, data, event_id=event_id, retry=retry)
-        return self.take(self.exchanges.receive(event))
-
-    def ended(self) -> list[Arrival]:
-        return self.take(self.exchanges.receive(ServerEnded(self.last.exchange)))
-
-    def failed(self, failure: Failure, *, may_have_executed: bool = True) -> list[Arrival]:
-        event = ServerFailed(self.last.exchange, failure, "why", may_have_executed)
-        return self.take(self.exchanges.receive(event))
-
-    def wait(self) -> float:
-        """Let the timer for the next try run out; return how long it was."""
-        (timer,) = [name for name in self.timers if name.startswith("again:")]
-        seconds = self.timers.pop(timer)
-        self.take(self.exchanges.receive(TimerFired(timer)))
-        return seconds
-
-    @property
-    def waits(self) -> bool:
-        return any(name.startswith("again:") for name in self.timers)
-
-
-def only(arrivals: list[Arrival]) -> Over:
-    (over,) = arrivals
-    assert isinstance(over, Over)
-    return over
-
+from relay.core.commands import Abort, SetTimer, Verb
+from relay.core.events import Failure, ServerFailed, TimerFired
+from relay.core.exchanges import MAX_NOTIFICATIONS, Accepted, Answered, Exchanges, Over
+from tests.relay.core.bench import ANSWER, CALL, HEADERS, Bench, only
 
 # -- put off --
 
@@ -196,6 +87,13 @@ def test_what_is_no_longer_wanted_is_not_sent_again() -> None:
     assert not bench.exchanges.busy
 
 
+def test_what_is_no_longer_wanted_is_not_put_off_either() -> None:
+    bench = Bench()
+    bench.take(bench.exchanges.release(bench.post()))
+    assert bench.head(429, retry_after="1") == []
+    assert not bench.waits
+
+
 def test_a_request_that_waits_can_be_aborted() -> None:
     bench = Bench()
     exchange = bench.post()
@@ -240,7 +138,7 @@ def test_a_call_that_could_not_be_sent_is_tried_again_for_some_seconds() -> None
         pauses.append(bench.wait())
         assert bench.call.sent
     assert pauses == list(retries.RECONNECT_SECONDS)
-    assert len(bench.notices) == 1, "it is said once"
+    assert bench.notices == ["tools/call could not be sent, trying again: why"], "said once"
     over = only(bench.failed(Failure.CONNECT, may_have_executed=False))
     assert over.failure is Failure.CONNECT
     assert over.problem is not None
@@ -266,9 +164,28 @@ def test_a_tool_call_that_may_have_run_is_not_sent_again() -> None:
     assert len(bench.requests) == 1
 
 
-def test_a_harmless_request_is_sent_again_once_if_its_connection_was_stale() -> None:
+@pytest.mark.parametrize(
+    "method",
+    [
+        "completion/complete",
+        "initialize",
+        "logging/setLevel",
+        "ping",
+        "prompts/get",
+        "prompts/list",
+        "resources/list",
+        "resources/read",
+        "resources/subscribe",
+        "resources/templates/list",
+        "resources/unsubscribe",
+        "server/discover",
+        "subscriptions/listen",
+        "tools/list",
+    ],
+)
+def test_a_harmless_request_is_sent_again_once_if_its_connection_was_stale(method: str) -> None:
     bench = Bench()
-    bench.post("tools/list")
+    bench.post(method)
     assert bench.failed(Failure.CLOSED) == []
     assert bench.wait() == 0
     assert only(bench.failed(Failure.CLOSED)).failure is Failure.CLOSED
@@ -325,6 +242,17 @@ def test_a_stream_is_resumed_behind_its_last_event(broken: bool) -> None:
     assert not bench.exchanges.busy
 
 
+def test_an_event_without_an_id_comes_after_the_last_one_that_had_one() -> None:
+    bench = Bench()
+    bench.post()
+    bench.stream()
+    bench.sent(event_id="7", retry=250)
+    bench.sent(b'{"jsonrpc":"2.0","method":"notifications/x"}')
+    assert bench.ended() == []
+    assert bench.wait() == 0.25
+    assert dict(bench.last.headers)["Last-Event-ID"] == "7"
+
+
 def test_a_server_may_have_itself_polled_for_as_long_as_it_wants() -> None:
     bench = Bench()
     bench.post()
@@ -355,15 +283,25 @@ def test_a_stream_that_stays_silent_is_resumed_less_and_less_and_then_given_up()
     assert over.problem.data["mayHaveExecuted"]
 
 
-@pytest.mark.parametrize("status", [400, 404, 405])
-def test_a_server_that_refuses_a_resumption_is_not_asked_again(status: int) -> None:
+@pytest.mark.parametrize(
+    ("status", "content_type"),
+    [
+        (200, "application/json"),
+        (400, "application/json"),
+        (404, "text/event-stream"),
+        (405, ""),
+    ],
+)
+def test_a_server_that_refuses_a_resumption_is_not_asked_again(
+    status: int, content_type: str
+) -> None:
     bench = Bench()
     exchange = bench.post()
     bench.stream()
     bench.sent(event_id="7")
     bench.ended()
     bench.wait()
-    over = only(bench.head(status))
+    over = only(bench.head(status, content_type=content_type))
     assert over.problem is not None
     assert over.exchange is exchange
     assert exchange.status == 200, "the request itself was accepted"
@@ -427,6 +365,7 @@ def test_a_standing_stream_is_open_until_it_ends_and_holds_nothing_up() -> None:
     exchange, request = bench.exchanges.stream((("Accept", "text/event-stream"),))
     bench.requests.append(request)
     assert request.verb is Verb.GET
+    assert request.standing
     assert bench.stream() == [Accepted(exchange)]
     assert not bench.exchanges.busy
     bench.sent(b'{"jsonrpc":"2.0","method":"notifications/x"}', event_id="3")
@@ -494,3 +433,12 @@ def test_a_notification_whose_stream_never_ends_lets_the_next_one_pass() -> None
     note(bench, 1)
     bench.stream()
     assert len(bench.requests) == 2
+
+
+def test_what_is_released_later_does_not_put_off_the_end_of_what_lingers() -> None:
+    bench = Bench()
+    first = bench.post()
+    (timer,) = [each for each in bench.exchanges.release(first) if isinstance(each, SetTimer)]
+    assert bench.exchanges.receive(TimerFired(timer.timer)) == [timer]
+    assert bench.exchanges.release(bench.post()) == []
+    assert Abort(first.id) in bench.exchanges.receive(TimerFired(timer.timer))

@@ -26,7 +26,15 @@ from tests.relay.core.old_times import (
     restore,
     shake_hands,
 )
-from tests.relay.core.rig import INTRODUCTION, JSON, STREAM, error, notification, result
+from tests.relay.core.rig import (
+    INITIALIZED,
+    INTRODUCTION,
+    JSON,
+    STREAM,
+    error,
+    notification,
+    result,
+)
 
 
 def test_the_end_of_the_stream_ends_what_is_open_and_says_what_may_have_run() -> None:
@@ -229,6 +237,15 @@ def test_a_client_that_leaves_before_the_endpoint_came_is_not_waited_for() -> No
     assert rig.timers == {}
 
 
+def test_a_stream_that_was_refused_leaves_nothing_that_the_end_waits_for() -> None:
+    rig = on_sse()
+    rig.ask(0, "initialize", INTRODUCTION)
+    rig.reply(rig.got_one(), status=405, headers={})
+    assert "error" in rig.told_one()
+    rig.close()
+    assert rig.exit_code == 0
+
+
 def test_late_news_change_nothing() -> None:
     rig, stream = in_session()
     rig.end(stream)
@@ -301,3 +318,26 @@ def test_what_waited_when_the_channel_was_closed_is_never_sent() -> None:
     sse.close()
     _, commands = sse.post("ping", b"{}", expects=RequestId(b"1"))
     assert len(connect(sse, commands)) == 1
+
+
+@pytest.mark.parametrize("restored", [False, True])
+def test_a_late_refusal_from_a_lost_session_does_not_touch_the_next_one(restored: bool) -> None:
+    rig, stream = in_session()
+    event(rig, stream, {"jsonrpc": "2.0", "id": 1, "method": "roots/list"})
+    rig.say(result(1, {"roots": []}))
+    late = rig.got_one()
+    rig.end(stream)
+    rig.fire("sse-again")
+    stream = rig.got_one()
+    if not restored:
+        rig.reply(late, status=404, headers={})
+    name_endpoint(rig, stream, "/messages/?session_id=8")
+    answer(rig, stream, rig.got_one(), INITIALIZED)
+    accept(rig, rig.got_one())
+    rig.told()
+    rig.ask(2, "tools/list")
+    call = rig.got_one()
+    if restored:
+        rig.reply(late, status=404, headers={})
+    answer(rig, stream, call, {"tools": []})
+    assert rig.told_one() == result(2, {"tools": []})

@@ -44,6 +44,14 @@ def test_an_id_is_free_again_once_its_call_is_over() -> None:
     assert list(inflight) == [new]
 
 
+def test_a_call_that_is_over_does_not_begin_anew() -> None:
+    inflight = Inflight()
+    call = opened(inflight)
+    inflight.abandon(call)
+    inflight.repeat(call)
+    assert inflight.to_repeat() is None
+
+
 def test_a_response_to_another_id_is_put_under_the_clients() -> None:
     inflight = Inflight()
     call = opened(inflight)
@@ -56,6 +64,14 @@ def test_a_response_to_another_id_is_put_under_the_clients() -> None:
     assert inflight.respond(call, response) == [
         Emit(b'{"jsonrpc":"2.0","id":1,"result":{"x":1.0}}')
     ]
+
+
+def test_an_error_passes_byte_for_byte_under_the_clients_own_id() -> None:
+    inflight = Inflight()
+    call = opened(inflight)
+    line = b'{"jsonrpc":"2.0","id":1,"error":{"code": -1, "message":"m"},"more":1.0}'
+    (response,) = parse_server(line)
+    assert inflight.respond(call, response) == [Emit(line)]
 
 
 def test_what_left_the_lobby_makes_room_in_it() -> None:
@@ -73,3 +89,12 @@ def test_what_left_the_lobby_makes_room_in_it() -> None:
     assert lobby.calls() == []
     assert len(lobby.drain()) == 1
     assert len(lobby) == 0
+
+
+def test_the_lobby_holds_what_its_bytes_allow() -> None:
+    lobby = Lobby(max_bytes=2 * len(PING.raw))
+    assert [lobby.admit(FromClient(PING)) for _ in range(3)] == [True, True, False]
+    lobby.next()
+    assert [lobby.admit(FromClient(PING)) for _ in range(2)] == [True, False]
+    lobby.drain()
+    assert [lobby.admit(FromClient(PING)) for _ in range(3)] == [True, True, False]

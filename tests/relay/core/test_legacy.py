@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from relay.core.commands import Verb
-from relay.core.events import Failure
+from relay.core.events import Failure, ServerSent
 from relay.core.session import ProtocolEra
 from tests.relay.core.rig import (
     INITIALIZED,
@@ -203,6 +203,18 @@ def test_a_response_of_the_client_is_posted_at_once_and_never_answered(status: i
     assert rig.told() == []
 
 
+def test_the_answer_to_a_question_passes_byte_for_byte() -> None:
+    rig = on_legacy()
+    rig.ask(1, "tools/call", {"name": "t"})
+    call = rig.got_one()
+    rig.head(call, 200, STREAM)
+    rig.body(call, {"jsonrpc": "2.0", "id": "q", "method": "roots/list"})
+    assert rig.told_one()["id"] == "q"
+    line = b'{"id":"q", "jsonrpc":"2.0","result":{ "roots":[], "n":1.10 }}'
+    rig.line(line)
+    assert rig.got_one().raw == line
+
+
 def test_calls_are_concurrent_and_answered_in_the_order_of_their_completion() -> None:
     rig, slow = calling()
     rig.ask(2, "ping")
@@ -353,3 +365,20 @@ def test_the_end_gives_no_cancellation_a_head_start() -> None:
     rig.cancel(1)
     rig.terminate()
     assert [sent.method for sent in rig.got()] == ["notifications/cancelled", "DELETE"]
+
+
+@pytest.mark.obligation(30, 33)
+def test_a_handshake_whose_stream_breaks_off_is_resumed_in_the_session_that_it_began() -> None:
+    rig = started(ProtocolEra.LEGACY)
+    rig.ask("init", "initialize", INTRODUCTION)
+    initialize = rig.got_one()
+    rig.head(initialize, 200, {**STREAM, "mcp-session-id": "s1"})
+    rig.feed(ServerSent(initialize.exchange, b"", event_id="7", retry=10))
+    rig.end(initialize)
+    rig.fire("again:")
+    resumption = rig.got_one()
+    assert resumption.headers["Mcp-Session-Id"] == "s1"
+    rig.head(resumption, 200, STREAM)
+    rig.body(resumption, result("init", INITIALIZED))
+    rig.ask(1, "tools/list")
+    assert rig.got_one().headers["Mcp-Session-Id"] == "s1"

@@ -82,6 +82,9 @@ def test_a_careless_introduction_is_tolerated() -> None:
     assert rig.told_one()["result"]["protocolVersion"] == "2025-11-25"
     rig.ask(1, "initialize", {"clientInfo": 7, "capabilities": 7, "protocolVersion": 7})
     assert rig.told_one()["result"]["protocolVersion"] == "2025-11-25"
+    rig.ask(2, "tools/list")
+    meta = rig.got_one().body["params"]["_meta"]
+    assert meta[PREFIX + "clientInfo"]["name"] == "canferry-relay"
 
 
 def test_ping_is_answered_here() -> None:

@@ -125,6 +125,16 @@ def test_what_was_on_its_way_is_not_lost_over_several_changes() -> None:
     assert rig.aborted == [first.exchange, second.exchange]
 
 
+def test_the_loss_of_a_stream_that_was_about_to_be_replaced_is_soon_forgotten() -> None:
+    rig, old = subscribed("a://1")
+    subscribe(rig, 7, "a://2")
+    new = rig.got_one()
+    rig.fail(old, Failure.CLOSED)
+    acknowledge(rig, new)
+    subscribe(rig, 8, "a://3")
+    assert asked(rig.got_one()) == {"resourceSubscriptions": ["a://1", "a://2", "a://3"]}
+
+
 def test_only_so_many_old_streams_are_kept() -> None:
     rig, first = subscribed("a://1")
     for number in range(2, MAX_OLD + 3):

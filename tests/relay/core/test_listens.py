@@ -172,6 +172,13 @@ def test_each_change_goes_to_all_listens_that_want_it() -> None:
     assert rig.told() == [frame("l", UPDATED, {"uri": "x:a"}), frame(2, UPDATED, {"uri": "x:a"})]
 
 
+def test_a_change_without_params_is_told_too() -> None:
+    rig, server = listening({"toolsListChanged": True})
+    rig.told()
+    rig.body(server.standing[-1], {"jsonrpc": "2.0", "method": TOOLS})
+    assert rig.told_one() == frame("l", TOOLS)
+
+
 def test_a_resource_is_subscribed_to_once_and_until_the_last_listen_ends() -> None:
     rig, server = listening({"resourceSubscriptions": ["x:a"]})
     rig.ask_modern(2, LISTEN, {"notifications": {"resourceSubscriptions": ["x:a"]}})
@@ -244,6 +251,18 @@ def test_there_are_only_so_many_resources() -> None:
     server.take()
     honoured = rig.told_one()["params"]["notifications"]["resourceSubscriptions"]
     assert len(honoured) == MAX_URIS
+
+
+def test_resources_that_are_no_longer_wanted_make_room_for_others() -> None:
+    rig, server = listening({})
+    rig.told()
+    for part in range(2):
+        uris = [f"x:{part}/{number}" for number in range(MAX_URIS)]
+        rig.ask_modern(part, LISTEN, {"notifications": {"resourceSubscriptions": uris}})
+        server.take()
+        assert rig.told_one() == acknowledged(part, {"resourceSubscriptions": uris})
+        rig.cancel(part)
+        server.take()
 
 
 def test_changes_of_one_session_are_not_told_to_another() -> None:

@@ -116,6 +116,41 @@ def test_the_id_of_a_message_too_deep_to_parse_is_found() -> None:
     assert refusal(head + b',"method":"m"}') == (-32600, None)
 
 
+def opened(value: msgspec.Raw | None, down: int = 40) -> int:
+    """How deep a value nests, found out by opening it from further down the stack."""
+    if down:
+        return opened(value, down - 1)
+    levels = 0
+    while inner := messages.items_of(value) or list((messages.fields_of(value) or {}).values()):
+        value = inner[0]
+        levels += 1
+    return levels
+
+
+@pytest.mark.parametrize("objects", [0, 1, 2, 3])
+@pytest.mark.parametrize("blanks", [0, 10_000], ids=["short", "long"])
+def test_what_is_accepted_can_be_opened_from_further_down_the_stack(
+    objects: int, blanks: int
+) -> None:
+    """Every ``objects``-th level is an object; by length it is decided how depth is looked at."""
+    accepted = []
+    depths = [*range(1, 140), *range(700, 1100, 7)]  # the interpreter's limit is about 1000
+    for levels in depths:
+        is_object = [objects > 0 and level % objects == 0 for level in range(levels)]
+        begin = b"".join(b'{"a":' if each else b"[" for each in is_object)
+        end = b"".join(b"}" if each else b"]" for each in reversed(is_object))
+        head = b'{"jsonrpc":"2.0","id":1,"method":"m","params":' + b" " * blanks
+        try:
+            message = parse_client(head + begin + b"1" + end + b"}")
+        except Malformed as refused:
+            assert (refused.problem.code, refused.request_id) == (-32600, b"1")
+        else:
+            assert opened(message.params) == levels
+            accepted.append(levels)
+    assert accepted == depths[: len(accepted)]
+    assert accepted[-1] > 700
+
+
 def test_a_lone_surrogate_escape_is_kept_and_reads_as_the_replacement_character() -> None:
     line = (
         b'{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":"\\ud800 \\\\ud800 \\ud83d\\ude00"}}'
@@ -210,3 +245,36 @@ def test_initialize_is_legacy_whatever_it_carries() -> None:
 def test_an_error_that_is_none_has_no_code(error: bytes) -> None:
     assert messages.problem_of(msgspec.Raw(error)) is None
     assert messages.problem_of(None) is None
+
+
+@pytest.mark.parametrize("text", [b"null", b"7", b'"a"', b"[1]", b'{"a":1}'])
+def test_a_value_of_another_kind_reads_as_nothing(text: bytes) -> None:
+    raw, value = msgspec.Raw(text), json.loads(text)
+    assert messages.text_of(raw) == (value if isinstance(value, str) else None)
+    assert len(messages.items_of(raw)) == (len(value) if isinstance(value, list) else 0)
+    assert (messages.fields_of(raw) is None) == (not isinstance(value, dict))
+
+
+def test_no_value_reads_as_nothing() -> None:
+    assert messages.text_of(None) is None
+    assert messages.items_of(None) == []
+    assert messages.fields_of(None) is None
+
+
+@pytest.mark.parametrize("value", [b'"\\ud800"', b'"\\q"', b'"\x01"', b'"open'])
+def test_an_id_behind_what_is_too_deep_may_be_anything(value: bytes) -> None:
+    head = b'{"jsonrpc":"2.0","method":"m","params":' + deep(5000)
+    assert refusal(head + b',"id":' + value + b"}") == (-32600, None)
+
+
+def test_a_deep_message_with_an_endless_string_takes_no_longer_than_others() -> None:
+    """Quadratic work would take an hour here, and the test's time limit ends it."""
+    assert refusal(deep(5000)[:5000] + b'"' + b'\\"' * 200_000) == (-32600, None)
+
+
+def test_messages_of_the_relays_own_making_are_what_they_would_be_read_as() -> None:
+    params = {"a": msgspec.Raw('{"b":["\u2028"]}'.encode())}
+    request = messages.new_request(RequestId(b'"r"'), "m", params)
+    assert request == parse_client(request.raw)
+    notification = messages.new_notification("n", params)
+    assert notification == parse_client(notification.raw)

@@ -217,6 +217,16 @@ def test_a_notification_with_an_envelope_is_posted() -> None:
     assert "HTTP 400" in rig.notices[-1]
 
 
+def test_a_signal_closes_a_notification_that_is_on_its_way() -> None:
+    rig = on_modern()
+    rig.say(notification("notifications/x", {"_meta": ENVELOPE}))
+    posted = rig.got_one()
+    rig.terminate()
+    assert rig.aborted == [posted.exchange]
+    assert rig.told() == []
+    assert rig.exit_code == 0
+
+
 # -- a server that seems to be of another era --
 
 LEGACY_REFUSAL = error(None, -32000, "Bad Request: No valid session ID provided")

@@ -49,7 +49,9 @@ def outcome(
             b"",
             "redirects to https://a.example/x (HTTP 302)",
         ),
+        (300, {}, b"", "redirects to nowhere (HTTP 300)"),
         (307, {}, b"", "redirects to nowhere"),
+        (400, {}, b"", "refused the request (HTTP 400)"),
         (401, {"www-authenticate": "Bearer x"}, b"", "it says: Bearer x"),
         (403, {}, b"", "refuses authorization (HTTP 403)"),
         (404, HTML, b"<html>", "found nothing at the URL"),
@@ -74,6 +76,12 @@ def test_the_error_says_what_happened(
 
 def test_a_bare_404_means_that_there_is_nothing() -> None:
     assert outcome(404, {})["code"] == -32601
+
+
+def test_a_404_in_a_session_means_that_the_session_is_over() -> None:
+    problem = unanswered(404, {}, b"", "tools/list", in_session=True)
+    assert (problem.code, problem.data) == (-32603, {"status": 404, "hint": "connect again"})
+    assert "ended the session" in problem.message
 
 
 def test_the_evidence_is_short_and_printable() -> None:
@@ -110,7 +118,7 @@ def test_an_error_with_a_foreign_id_in_a_success_is_not() -> None:
 
 @pytest.mark.parametrize(
     ("status", "doubt"),
-    [(200, True), (202, True), (500, True), (502, True), (400, False), (307, False)],
+    [(200, True), (202, True), (500, True), (502, True), (300, False), (307, False), (400, False)],
 )
 def test_a_tool_call_that_may_have_run_says_so(status: int, doubt: bool) -> None:
     told = outcome(status, {}, method="tools/call")

@@ -98,7 +98,8 @@ def test_an_introduction_that_is_no_object_is_an_error() -> None:
     rig.ask_modern(1, "tools/list")
     sent = rig.got_one()
     rig.reply(sent, result(sent.body["id"], 5))
-    assert rig.told_one()["error"]["code"] == -32603
+    told = rig.told_one()["error"]
+    assert (told["code"], told["message"]) == (-32603, "the server's InitializeResult is no object")
 
 
 def test_a_server_without_a_name_is_given_one() -> None:
@@ -141,6 +142,23 @@ def test_sessions_in_use_are_not_ended_and_one_more_is_refused() -> None:
     rig.ask("more", "tools/call", {"_meta": envelope({"experimental": {"more": {}}})})
     assert rig.told_one()["error"]["code"] == -32603
     assert server.count("DELETE") == 0
+
+
+def test_a_session_is_no_longer_in_use_once_its_request_is_given_up() -> None:
+    rig, server = on_old_server()
+    calls = []
+    for number in range(MAX_SESSIONS):
+        capabilities: Json = {"elicitation": {}, "experimental": {str(number): {}}}
+        rig.ask(number, "tools/call", {"name": "t", "_meta": envelope(capabilities)})
+        calls.append(server.take_one())
+    server.ask(calls[0], 41, "elicitation/create", {"message": "?", "requestedSchema": {}})
+    for _ in range(2):  # until the client has to come back with the answer, and is given up
+        rig.fire("run:")
+    server.take()
+    rig.told()
+    rig.ask("more", "tools/list", {"_meta": envelope({"experimental": {"more": {}}})})
+    assert server.take_one().method == "tools/list"
+    assert server.count("DELETE") == 1
 
 
 def test_a_session_that_is_being_made_is_in_use() -> None:
@@ -331,3 +349,31 @@ def test_an_answer_to_a_request_that_was_given_up_goes_nowhere() -> None:
     calls.abandon(call)
     assert calls.fail(call, Problem(-32603, "late")) == []
     assert not pending
+
+
+@pytest.mark.obligation(26)
+def test_a_listen_at_a_server_that_turned_modern_is_told_to_be_lost() -> None:
+    rig, server = on_a_doubted_server()
+    rig.ask_modern("l", "subscriptions/listen", {"notifications": {"toolsListChanged": True}})
+    server.take()
+    assert rig.told_one()["method"] == "notifications/subscriptions/acknowledged"
+    rig.ask_modern(1, "resources/read", {"uri": "x:a"})
+    call = server.take_one()
+    rig.reply(call, unsupported(call), status=400)
+    rig.succeed(rig.got_one(), DISCOVERED)
+    assert rig.session.protocol_era is ProtocolEra.MODERN
+    assert rig.told() == [notification("notifications/cancelled", {"requestId": "l"})]
+
+
+def test_a_server_that_refuses_every_session_is_left_with_no_stream_open() -> None:
+    rig, _ = on_old_server(transport=Transport.SSE)
+    for number in range(3):
+        rig.ask_modern(number, "tools/list")
+        stream = rig.got_one()
+        rig.head(stream, 200, STREAM)
+        rig.feed(ServerSent(stream.exchange, b"/messages", "endpoint"))
+        initialize = rig.got_one()
+        rig.reply(initialize, status=202, headers={})
+        rig.body(stream, error(initialize.body["id"], -32603))
+        assert rig.told_one()["id"] == number
+        assert rig.aborted[-1] == stream.exchange

@@ -124,3 +124,14 @@ def test_only_whole_lists_have_pages() -> None:
     for method in ("tools/list", "prompts/list", "resources/list", "resources/templates/list"):
         assert pages_for(parse_client(b'{"jsonrpc":"2.0","id":1,"method":"%s"}' % method.encode()))
     assert pages_for(parse_client(b'{"jsonrpc":"2.0","id":1,"method":"tools/call"}')) is None
+
+
+def test_a_cursor_may_be_nested_as_deeply_as_the_parser_allows() -> None:
+    """Which depth that is depends on the stack, so all are tried that come into question."""
+    for levels in range(600, 1000):
+        rig = merging()
+        rig.ask(1, "tools/list")
+        cursor = b"[" * levels + b"]" * levels
+        head = b'{"jsonrpc":"2.0","id":1,"result":{"tools":[],"nextCursor":'
+        rig.reply(rig.got_one(), head + cursor + b"}}")
+        assert len(rig.got()) + len(rig.told()) == 1

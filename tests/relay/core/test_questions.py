@@ -112,6 +112,13 @@ def test_revisions_that_know_forms_alone_are_told_no_mode(revision: str) -> None
     assert question["params"]["message"] == "Name?"
 
 
+def test_the_mode_of_other_questions_is_left_as_it_is() -> None:
+    rig = client(revision="2025-06-18")
+    params = {**SAMPLE["params"], "mode": "vendor"}
+    (question,) = wants(rig, calling(rig), {"q": {**SAMPLE, "params": params}})
+    assert question["params"] == params
+
+
 def test_a_client_that_was_never_introduced_is_asked_nothing() -> None:
     rig = bridged()
     rig.ask("again", "initialize")

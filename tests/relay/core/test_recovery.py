@@ -120,7 +120,15 @@ def test_a_new_session_of_another_revision_is_used_all_the_same() -> None:
     rig, call = calling()
     (again,) = restored(rig, lose(rig, call), protocolVersion="2025-03-26")
     assert again.headers["MCP-Protocol-Version"] == "2025-03-26"
-    assert any("another protocol revision" in text for text in rig.notices)
+    text = "the new session is of another protocol revision than the client's: 2025-03-26"
+    assert text in rig.notices
+
+
+@pytest.mark.parametrize("version", [None, 7])
+def test_a_new_session_of_no_named_revision_is_used_all_the_same(version: object) -> None:
+    rig, call = calling()
+    assert len(restored(rig, lose(rig, call), protocolVersion=version)) == 1
+    assert any("another protocol revision" in text and "none" in text for text in rig.notices)
 
 
 def test_the_handshake_of_a_lost_session_does_not_hold_up_the_new_one() -> None:
@@ -270,7 +278,9 @@ def test_a_session_that_cannot_be_restored_is_an_error_for_all_who_wait(
 def test_a_server_that_cannot_be_reached_is_tried_again_with_the_next_message() -> None:
     rig, call = calling()
     rig.unreachable(lose(rig, call))
-    assert "cannot reach the server" in rig.told_one()["error"]["message"]
+    told = rig.told_one()["error"]
+    assert "cannot reach the server" in told["message"]
+    assert told["data"]["failure"] == "connect"
     rig.say(notification("notifications/roots/list_changed"))
     (waited,) = restored(rig, rig.got_one())
     assert waited.method == "notifications/roots/list_changed"

@@ -222,6 +222,7 @@ def test_cancelling_a_later_leg_closes_its_exchange() -> None:
     rig.cancel(1)
     assert rig.aborted == [leg.exchange]
     assert rig.told() == []
+    assert not any(timer.startswith("rounds:") for timer in rig.timers)
 
 
 @pytest.mark.obligation(21)

@@ -70,7 +70,7 @@ def test_a_line_that_is_too_long_is_answered_without_an_id() -> None:
     rig.feed(ClientLineTooLong(2000, 1000))
     told = rig.told_one()
     assert (told["id"], told["error"]["code"]) == (None, -32600)
-    assert "2000" in told["error"]["message"]
+    assert told["error"]["message"] == "a line of 2000 bytes exceeds the limit of 1000"
 
 
 def test_a_second_request_under_an_open_id_is_refused_without_touching_the_first() -> None:
@@ -86,6 +86,17 @@ def test_a_second_request_under_an_open_id_is_refused_without_touching_the_first
     assert rig.told_one() == result(1, {})
     rig.ask(1, "tools/list")
     assert rig.got_one().body["id"] == 1
+
+
+def test_a_request_by_the_name_of_a_cancellation_is_a_request() -> None:
+    rig = on_legacy()
+    rig.ask(1, "tools/call", {"name": "t"})
+    call = rig.got_one()
+    rig.ask(2, "notifications/cancelled", {"requestId": 1})
+    rig.reply(rig.got_one(), error(2, -32601))
+    assert rig.told_one()["id"] == 2
+    rig.succeed(call, {})
+    assert rig.told_one() == result(1, {})
 
 
 def test_a_number_and_a_string_are_different_ids() -> None:
@@ -112,6 +123,16 @@ def test_no_depth_of_nesting_brings_the_relay_down(levels: int) -> None:
                 continue
             rig.reply(sent, b'{"jsonrpc":"2.0","id":7,"result":{"_meta":%b,"content":[]}}' % deep)
     assert rig.told_one()["id"] == 7
+
+
+def test_arguments_that_are_null_are_left_out() -> None:
+    rig = on_legacy()
+    rig.ask(1, "tools/call", {"name": "t", "arguments": None, "_meta": {"x": None}})
+    assert rig.got_one().body["params"] == {"name": "t", "_meta": {"x": None}}
+    rig.ask(2, "tools/call", {"name": "t", "arguments": {"x": None}})
+    assert rig.got_one().body["params"] == {"name": "t", "arguments": {"x": None}}
+    rig.ask(3, "vendor/x", {"arguments": None})
+    assert rig.got_one().body["params"] == {"arguments": None}
 
 
 # -- the end --
@@ -291,6 +312,7 @@ def test_a_signal_cancels_at_a_legacy_server_what_it_has_answered() -> None:
     assert "SIGTERM" in late["error"]["message"]
     rig.say(notification("notifications/x"))
     assert rig.got() == []
+    assert rig.feed(ClientClosed()) == []
     rig.terminate()
     assert rig.exit_code == 0
 
@@ -434,3 +456,27 @@ def test_the_same_events_give_the_same_commands() -> None:
         return [msgspec.json.decode(line) for line in rig.emitted] + rig.notices
 
     assert run() == run()
+
+
+@pytest.mark.obligation(26)
+def test_a_subscription_at_a_server_that_turned_legacy_is_told_to_be_lost() -> None:
+    rig = on_modern()
+    rig.ask_modern("l", "subscriptions/listen", {"notifications": {"toolsListChanged": True}})
+    stream = rig.got_one()
+    rig.head(stream, 200, STREAM)
+    rig.ask_modern(1, "tools/list")
+    rig.reply(rig.got_one(), error(None, -32600, "Bad Request: Missing session ID"), 400)
+    assert rig.told() == []
+    rig.reply(rig.got_one(), status=405)
+    assert rig.session.protocol_era is ProtocolEra.LEGACY
+    assert stream.exchange in rig.aborted
+    assert rig.told() == [notification("notifications/cancelled", {"requestId": "l"})]
+
+
+def test_a_notification_on_its_way_to_a_modern_server_does_not_hold_up_the_end() -> None:
+    rig = on_modern()
+    rig.say(notification("vendor/x"))
+    sent = rig.got_one()
+    rig.terminate()
+    assert rig.aborted == [sent.exchange]
+    assert rig.exit_code == 0

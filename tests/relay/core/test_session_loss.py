@@ -112,6 +112,7 @@ def test_a_method_that_is_not_found_is_not_a_session_that_is_not_found() -> None
     assert not is_lost("vendor/x", 404, error(1, -32601, "Method not found"))
     assert is_lost("vendor/x", 404, error(1, -32601, "Session not found"))
     assert is_lost("vendor/x", 404, error(1, -32000, "whatever"))
+    assert is_lost("vendor/x", 404, {**error(1, 0), "error": 7})
 
 
 def test_a_server_without_sessions_loses_none() -> None:

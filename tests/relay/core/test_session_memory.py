@@ -29,6 +29,7 @@ from tests.relay.core.rig import (
     notification,
     on_legacy,
     result,
+    started,
 )
 
 ONE = RequestId(b"1")
@@ -59,6 +60,16 @@ def test_log_level_and_subscriptions_are_set_again_before_anything_else() -> Non
         rig.succeed(sent, {})
     updated = "notifications/resources/updated"
     assert rig.told() == [notification(updated, {"uri": uri}) for uri in ("a:1", "a:3")]
+
+
+def test_what_was_accepted_without_params_is_said_again_with_none_in_them() -> None:
+    rig = on_legacy()
+    rig.ask(1, "logging/setLevel")
+    rig.succeed(rig.got_one(), {})
+    rig.told()
+    _, call = calling(rig, 9)
+    level, _ = restored(rig, lose(rig, call))
+    assert (level.method, level.body["params"]) == ("logging/setLevel", {})
 
 
 def test_what_the_server_has_refused_is_not_said_again() -> None:
@@ -99,6 +110,17 @@ def test_a_new_session_is_not_flooded_with_what_it_hears_again() -> None:
     assert again.raw == call.raw
     for sent in said:
         rig.succeed(sent, {})
+    assert [sent.body["params"]["uri"] for sent in rig.got()] == ["a:8", "a:9"]
+
+
+def test_what_fails_to_be_heard_again_does_not_hold_up_the_rest() -> None:
+    rig = on_legacy()
+    for number in range(REPLAYS_AT_ONCE + 2):
+        accept(rig, number, "resources/subscribe", {"uri": f"a:{number}"})
+    _, call = calling(rig, 99)
+    *said, _ = restored(rig, lose(rig, call))
+    for sent in said:
+        rig.reply(sent, b"", 500)
     assert [sent.body["params"]["uri"] for sent in rig.got()] == ["a:8", "a:9"]
 
 
@@ -166,6 +188,20 @@ def test_a_client_whose_server_has_other_capabilities_fetches_its_lists_again() 
         "notifications/prompts/list_changed",
     ]
     assert "the server's capabilities are not what they were" in rig.notices
+
+
+def test_a_client_fetches_again_the_lists_whose_changes_it_was_promised_to_hear_of() -> None:
+    offered = {"tools": {"listChanged": True}, "prompts": {"listChanged": False}, "resources": {}}
+    rig = started(ProtocolEra.LEGACY)
+    rig.ask("init", "initialize", INTRODUCTION)
+    answer = result("init", {**INITIALIZED, "capabilities": offered})
+    rig.reply(rig.got_one(), answer, headers={**JSON, "mcp-session-id": "s1"})
+    rig.told()
+    _, call = calling(rig)
+    restored(rig, lose(rig, call), capabilities=offered)
+    assert rig.told_one() == notification("notifications/tools/list_changed")
+    assert not any("another protocol revision" in text for text in rig.notices)
+    assert "the server's capabilities are not what they were" not in rig.notices
 
 
 def test_a_session_is_made_for_a_client_that_has_introduced_itself_elsewhere() -> None:

@@ -46,7 +46,11 @@ def decoded(chunks: list[bytes], limit: int = 1 << 20) -> list[SseEvent]:
     return [event for chunk in chunks for event in decoder.feed(chunk)] + decoder.end()
 
 
-FIELDS = b"data|data: |data:x|id: 7|id:\0|event: other|retry: 250|retry: x|:|: ping| ".split(b"|")
+FIELDS = (
+    b"data|data: |dataset: x|data:x|id: 7|id:\0|event: other|retry: 250|retry: x|:|: ping| ".split(
+        b"|"
+    )
+)
 ENDS = [b"\n", b"\r", b"\r\n", b"\n\n"]
 BYTES = [
     b"\xef\xbb\xbf",
@@ -107,8 +111,20 @@ def test_a_missing_last_blank_line_loses_nothing() -> None:
 
 @pytest.mark.parametrize(
     "chunks",
-    [[b"data: " + b"x" * 50], [b"data: 12345\n"] * 5, [b":" + b"x" * 10] * 4],
-    ids=["one line", "many data lines", "a comment without end"],
+    [
+        [b"data: " + b"x" * 50],
+        [b"data: " + b"x" * 10, b"x" * 10, b"x\n"],
+        [b"data: 12345\n"] * 5,
+        [b"data\n"] * 21,
+        [b":" + b"x" * 10] * 4,
+    ],
+    ids=[
+        "one line",
+        "one line in pieces",
+        "many data lines",
+        "many empty data lines",
+        "a comment without end",
+    ],
 )
 def test_what_exceeds_the_limit_is_refused(chunks: list[bytes]) -> None:
     with pytest.raises(EventTooLarge, match="exceeds the limit of 20") as caught:

@@ -75,6 +75,15 @@ def test_a_server_without_sessions_is_asked_too() -> None:
     assert "Mcp-Session-Id" not in stream.headers
 
 
+def test_what_the_server_takes_before_the_handshake_is_over_opens_no_stream() -> None:
+    rig = started(ProtocolEra.LEGACY)
+    rig.ask("init", "initialize", INTRODUCTION)
+    rig.succeed(rig.got_one(), INITIALIZED)
+    rig.say(notification("notifications/roots/list_changed"))
+    rig.reply(rig.got_one(), status=202, headers={})
+    assert rig.got() == []
+
+
 def test_the_stream_is_asked_for_once() -> None:
     rig, _ = listening()
     rig.say(notification("notifications/initialized"))

@@ -229,6 +229,8 @@ def test_no_more_than_so_many_resources_can_be_subscribed_to() -> None:
     acknowledge(rig, rig.got_one())
     acknowledge(rig, rig.got_one())
     assert len(rig.told()) == MAX_URIS
+    subscribe(rig, "more", "b://0")
+    assert rig.told_one()["error"]["data"]["hint"].startswith("unsubscribe")
     subscribe(rig, "again", "a://0")
     assert rig.told_one() == result("again", {})
     unsubscribe(rig, "less", "a://0")
@@ -334,6 +336,14 @@ def test_a_subscription_that_waits_holds_up_the_end_until_it_is_answered() -> No
     assert rig.exit_code == 0
 
 
+def test_a_signal_does_not_wait_for_a_subscription() -> None:
+    rig = client(NO_LISTS)
+    subscribe(rig, 1, "a://1")
+    rig.terminate()
+    assert rig.told_one()["id"] == 1
+    assert rig.exit_code == 0
+
+
 # -- the tools --
 
 
@@ -360,6 +370,8 @@ def test_whoever_knows_the_tools_is_told_when_they_may_have_changed() -> None:
     rig.feed(Started())
     listen = rig.got_one()
     acknowledge(rig, listen)
+    assert alone.changes == 0
+    tell(rig, listen, "vendor/hint")
     assert alone.changes == 0
     tell(rig, listen, TOOLS_CHANGED)
     assert alone.changes == 1

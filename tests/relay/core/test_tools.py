@@ -345,6 +345,17 @@ def test_a_call_refused_for_its_headers_is_sent_again_with_those_of_a_new_list(
     assert rig.told_one() == result(1, {"content": []})
 
 
+def test_a_refused_call_waits_for_the_page_that_its_tool_is_on() -> None:
+    rig = on_modern()
+    list_tools(rig, tool())
+    rig.told()
+    call(rig)
+    refuse(rig, called(rig))
+    rig.succeed(listing(rig), {"tools": [], "nextCursor": "2"})
+    rig.succeed(listing(rig), {"tools": [tool(header="Zone")]})
+    assert called(rig).headers["Mcp-Param-Zone"] == "eu"
+
+
 def test_a_call_refused_twice_is_answered_with_the_error() -> None:
     rig = on_modern()
     list_tools(rig, tool())

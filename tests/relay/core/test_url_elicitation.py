@@ -129,6 +129,7 @@ def test_a_declined_url_fails_the_request(action: str) -> None:
     refusal = rig.told_one()["error"]
     assert refusal["code"] == -32603
     assert "https://x/e1" in refusal["message"]
+    assert refusal["data"]["hint"]
     assert server.take() == []
 
 

@@ -105,6 +105,26 @@ async def test_the_number_of_resting_connections_is_bounded() -> None:
         assert closed.locked()
 
 
+async def test_bodies_that_come_at_the_same_time_are_kept_apart() -> None:
+    count, size = 8, 1 << 20
+
+    async def handler(peer: Peer) -> None:
+        own = (await peer.request()).body
+        await peer.begin_stream()
+        for _ in range(size // len(own)):
+            await peer.send_chunk(own)
+        await peer.send_chunk(b"")
+
+    bodies = [bytes([number]) * (1 << 14) for number in range(count)]
+    async with serve(handler) as server, client_of(server.url) as client:
+        with anyio.fail_after(PATIENCE):
+            answers = await asyncio.gather(
+                *(fetch(client, HttpRequest("POST", (), body)) for body in bodies)
+            )
+    assert [set(answer.body) for answer in answers] == [{number} for number in range(count)]
+    assert {len(answer.body) for answer in answers} == {size}
+
+
 @pytest.mark.parametrize(
     ("sent", "said"),
     [

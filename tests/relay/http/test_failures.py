@@ -15,7 +15,8 @@ from tests.relay.http.conftest import Open
 from tests.relay.http.exchanges import GET, failure_of, fetch
 from tests.relay.http.server import PATIENCE, Peer, serve
 
-SHORT = 0.05
+SHORT = 0.05  # seconds, for what is to strike
+AMPLE = 1.0  # seconds, for what is not
 
 
 async def unused_port() -> int:
@@ -90,6 +91,67 @@ async def test_silence_within_a_body(opened: Open) -> None:
     assert error.failure is Failure.IDLE_TIMEOUT
     assert "silent for 0.05 s" in error.detail
     assert error.may_have_executed
+
+
+async def test_a_standing_response_may_be_silent_for_longer_than_others(opened: Open) -> None:
+    other_is_over = asyncio.Event()
+
+    async def handler(peer: Peer) -> None:
+        standing = (await peer.request()).method == "GET"
+        await peer.begin_stream()
+        await peer.send_chunk(b": ping\n\n")
+        if standing:
+            await other_is_over.wait()
+            await peer.send_chunk(b"data: x\n\n")
+            await peer.send_chunk(b"")
+        await peer.closed()
+
+    async with (
+        serve(handler) as server,
+        opened(server.url, timeouts=Timeouts(idle=SHORT)) as client,
+        client.exchange(HttpRequest("GET", standing=True)) as standing,
+    ):
+        chunks = standing.chunks()
+        assert await anext(chunks) == b": ping\n\n"
+        rest = asyncio.ensure_future(anext(chunks))
+        await asyncio.sleep(0)  # it waits for the next piece from here on
+        assert (await failure_of(client)).failure is Failure.IDLE_TIMEOUT
+        other_is_over.set()
+        assert await rest == b"data: x\n\n"
+
+
+@pytest.mark.parametrize("limits", [Timeouts(head=AMPLE), Timeouts(connect=AMPLE)])
+async def test_a_deadline_is_over_with_what_it_is_for(opened: Open, limits: Timeouts) -> None:
+    """Time passes, more than is allowed for what went before."""
+
+    async def handler(peer: Peer) -> None:
+        await peer.request()
+        await peer.begin_stream()
+        await peer.send_chunk(b": ping\n\n")
+        await asyncio.sleep(1.2 * AMPLE)
+        await peer.send_chunk(b"data: x\n\n")
+        await peer.send_chunk(b"")
+
+    async with serve(handler) as server, opened(server.url, timeouts=limits) as client:
+        assert (await fetch(client)).body == b": ping\n\ndata: x\n\n"
+
+
+async def test_each_exchange_on_a_connection_has_the_whole_time(opened: Open) -> None:
+    async def handler(peer: Peer) -> None:
+        for wait in (0, 0.4 * AMPLE, 0.4 * AMPLE, 0.4 * AMPLE):
+            await peer.request()
+            await asyncio.sleep(wait)
+            await peer.answer(b"ok")
+        await peer.request()
+        await peer.closed()
+
+    limits = Timeouts(head=AMPLE)
+    async with serve(handler) as server, opened(server.url, timeouts=limits) as client:
+        for _ in range(4):
+            assert (await fetch(client)).body == b"ok"
+        error = await failure_of(client)
+    assert error.failure is Failure.HEADERS_TIMEOUT
+    assert len(server.peers) == 1
 
 
 async def test_a_deadline_that_is_off_does_not_strike(opened: Open) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from relay.core.events import Failure
 from relay.http.errors import HttpError, InvalidHeaderError
 from relay.http.headers import Headers, RequestHeaders
 from relay.http.interface import HttpRequest
-from relay.http.target import parse_target
+from relay.http.target import Target, parse_target
 
 TARGET = parse_target("http://rig:8080/mcp")
 
@@ -82,3 +84,34 @@ def test_a_request_with_a_header_that_cannot_be_sent_is_not_made() -> None:
         rendered((), ("X-A", "secret\r\n"))
     assert (caught.value.failure, caught.value.may_have_executed) == (Failure.PROTOCOL, False)
     assert "secret" not in caught.value.detail
+
+
+REQUESTS = st.builds(
+    HttpRequest,
+    st.sampled_from(["GET", "POST", "DELETE"]),
+    st.sampled_from([(), (("Accept", "a"),), (("accept", "b"),), (("X-A", "1"), ("Host", "h"))]),
+    st.sampled_from([b"", b"x", b"x" * 12]),
+)
+TARGETS = st.sampled_from(
+    [TARGET, parse_target("http://rig:8080/other"), parse_target("http://b/")]
+)
+
+
+@given(sent=st.lists(st.tuples(TARGETS, REQUESTS), max_size=20))
+def test_a_head_is_the_same_whatever_was_sent_before(
+    sent: list[tuple[Target, HttpRequest]],
+) -> None:
+    headers = RequestHeaders([("X-A", "given")])
+    for target, request in sent:
+        first, *lines = headers.render(target, request).decode().split("\r\n")
+        assert first == f"{request.method} {target.path} HTTP/1.1"
+        assert lines[-2:] == ["", ""]
+        expected = RequestHeaders([("X-A", "given")]).of_request(target, request)
+        assert lines[:-2] == [f"{name}: {value}" for name, value in expected]
+
+
+def test_a_header_that_cannot_be_sent_is_refused_every_time() -> None:
+    headers = RequestHeaders(())
+    for _ in range(2):
+        with pytest.raises(HttpError):
+            headers.render(TARGET, HttpRequest("GET", (("X-A", "a\n"),)))
