@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests_integration.processes import Server, reference_server, service
+from tests_integration.processes import References, Server, references, service
 
 
 @pytest.fixture(scope="session")
@@ -29,10 +29,16 @@ def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.fixture(scope="session")
-def reference() -> Iterator[Server]:
+def sdk() -> Iterator[References]:
+    """The MCP SDK, ready to be a server of whatever kind at once."""
+    with references() as ready:
+        yield ready
+
+
+@pytest.fixture(scope="session")
+def reference(sdk: References) -> Server:
     """A server of the MCP SDK, as its documentation builds one."""
-    with reference_server() as server:
-        yield server
+    return sdk.start()
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from typing import IO
 from mcp import StdioServerParameters
 
 PYTHON = sys.executable
-START_SECONDS = 30.0
+START_SECONDS = 60.0
 STOP_SECONDS = 10.0
 
 
@@ -65,6 +65,22 @@ class Process:
             if match := re.search(pattern, line):
                 return match
 
+    def send(self, line: str) -> None:
+        assert self._child.stdin
+        self._child.stdin.write(line + "\n")
+        self._child.stdin.flush()
+
+    def close_stdin(self) -> None:
+        assert self._child.stdin
+        self._child.stdin.close()
+
+    def terminate(self) -> None:
+        self._child.terminate()
+
+    def wait(self) -> int:
+        """The exit code of a process that ends by itself."""
+        return self._child.wait(STOP_SECONDS)
+
     def kill(self) -> None:
         self._child.kill()
         self._child.wait(STOP_SECONDS)
@@ -111,11 +127,40 @@ def service(*options: str) -> Iterator[Server]:
         yield server
 
 
+class References:
+    """Servers of the SDK, each in a process of its own; see ``reference_server`` for the kinds."""
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+        self._pids: dict[str, str] = {}
+
+    def start(self, kind: str = "dual", port: str = "0") -> Server:
+        self._process.send(f"start {kind} {port}")
+        match = self._process.wait_for_line(r"listening on (http://127\.0\.0\.1:\d+/mcp) as (\d+)")
+        self._pids[match[1]] = match[2]
+        return Server(match[1], self._process)
+
+    def kill(self, server: Server) -> None:
+        """End a server as a crash does."""
+        pid = self._pids.pop(server.url)
+        self._process.send(f"kill {pid}")
+        self._process.wait_for_line(f"killed {pid}")
+
+    def restart(self, server: Server, kind: str) -> None:
+        """Kill a server and start another one at its address."""
+        self.kill(server)
+        port = re.search(r":(\d+)/", server.url)
+        assert port
+        self.start(kind, port[1])
+
+
 @contextmanager
-def reference_server() -> Iterator[Server]:
-    """The SDK's ``MCPServer`` under uvicorn in a process of its own."""
-    with _serving(PYTHON, "-m", "tests_integration.reference_server") as server:
-        yield server
+def references() -> Iterator[References]:
+    process = Process(PYTHON, "-m", "tests_integration.reference_server")
+    try:
+        yield References(process)
+    finally:
+        process.stop()
 
 
 def relay(url: str, *options: str) -> StdioServerParameters:

@@ -1,0 +1,123 @@
+"""The MCP SDK's client behind the relay, with a user, a model and roots of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
+
+import anyio
+from anyio import to_thread
+from mcp import Client
+from mcp.client.context import ClientRequestContext
+from mcp.types import (
+    CallToolResult,
+    CreateMessageRequestParams,
+    CreateMessageResult,
+    ElicitRequestFormParams,
+    ElicitRequestParams,
+    ElicitResult,
+    ListRootsResult,
+    ResourceUpdatedNotification,
+    Root,
+    TextContent,
+)
+
+from tests_integration.processes import Server, relay
+
+SECONDS = 60.0
+"""What one test may take at most, on a machine that does much else."""
+
+ANSWERS: dict[str, str | int | float | bool | list[str] | None] = {"name": "Ann", "age": 30}
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """Who talks to whom: the mode of the SDK's client, and the era that the relay speaks up."""
+
+    mode: str
+    era: str
+
+    def __str__(self) -> str:
+        return f"{self.mode}-{self.era}"
+
+
+PAIRINGS = [
+    Pairing("legacy", "legacy"),
+    Pairing("legacy", "modern"),
+    Pairing("2026-07-28", "legacy"),
+    Pairing("2026-07-28", "modern"),
+]
+
+
+class Heard:
+    """The server's notifications, in order."""
+
+    def __init__(self) -> None:
+        self._messages: asyncio.Queue[object] = asyncio.Queue()
+
+    async def hear(self, message: object) -> None:
+        self._messages.put_nowait(message)
+
+    async def update(self) -> None:
+        """Wait for the next ``notifications/resources/updated``."""
+        while not isinstance(await self._messages.get(), ResourceUpdatedNotification):
+            pass
+
+
+async def nothing() -> None:
+    """Answer at once."""
+
+
+def client(
+    server: Server,
+    pairing: Pairing,
+    *options: str,
+    before_answering: Callable[[], Awaitable[None]] = nothing,
+    heard: Heard | None = None,
+) -> Client:
+    """A client that answers what it is asked."""
+
+    async def user(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
+        await before_answering()
+        assert isinstance(params, ElicitRequestFormParams)
+        [field] = params.requested_schema["properties"]
+        return ElicitResult(action="accept", content={field: ANSWERS[field]})
+
+    async def model(
+        context: ClientRequestContext, params: CreateMessageRequestParams
+    ) -> CreateMessageResult:
+        word = TextContent(type="text", text="word")
+        return CreateMessageResult(role="assistant", content=word, model="m")
+
+    async def roots(context: ClientRequestContext) -> ListRootsResult:
+        return ListRootsResult(roots=[Root.model_validate({"uri": "file:///truck"})])
+
+    return Client(
+        relay(server.url, "--protocol-era", pairing.era, *options),
+        mode=pairing.mode,
+        elicitation_callback=user,
+        sampling_callback=model,
+        list_roots_callback=roots,
+        message_handler=None if heard is None else heard.hear,
+    )
+
+
+def text_of(result: CallToolResult) -> str:
+    [item] = result.content
+    assert isinstance(item, TextContent)
+    return item.text
+
+
+async def told(server: Server, pattern: str) -> None:
+    """Wait until a server has said something."""
+    await to_thread.run_sync(partial(server.process.wait_for_line, pattern), abandon_on_cancel=True)
+
+
+async def cancel_a_call(connected: Client, server: Server, key: str, *, loud: bool) -> None:
+    """Have a call started at the server and cancel it."""
+    async with anyio.create_task_group() as calls:
+        calls.start_soon(connected.call_tool, "hold", {"key": key, "loud": loud})
+        await told(server, f"started {key}$")
+        calls.cancel_scope.cancel()
