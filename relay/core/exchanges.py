@@ -177,10 +177,10 @@ class Exchanges:
     def receive(self, event: Event) -> list[Arrival]:
         """What an event means; nothing for one that is not about these exchanges."""
         match event:
+            case ServerSent(exchange=number) if number in self._open:  # by far the most frequent
+                return self._sent(self._open[number], event)
             case ServerAnswered(exchange=number) if number in self._open:
                 return self._head(self._open[number], event)
-            case ServerSent(exchange=number) if number in self._open:
-                return self._sent(self._open[number], event)
             case ServerEnded(exchange=number) if number in self._open:
                 return self._ended(self._open.pop(number))
             case ServerFailed(exchange=number) if number in self._open:

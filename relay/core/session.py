@@ -29,6 +29,7 @@ from relay.core.events import (
     ClientLine,
     ClientLineTooLong,
     Event,
+    ServerSent,
     Started,
     Terminated,
     TimerFired,
@@ -100,10 +101,12 @@ class Session:
 
     def _dispatch(self, event: Event) -> list[Command]:
         match event:
-            case Started():
-                return self._start()
+            case ServerSent():  # by far the most frequent
+                return self._pass_on(event)
             case ClientLine(line=line):
                 return self._line(line)
+            case Started():
+                return self._start()
             case ClientLineTooLong(size=size, limit=limit):
                 return [self._intake.too_long(size, limit)]
             case ClientClosed():

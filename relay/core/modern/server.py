@@ -79,12 +79,12 @@ class ModernServer:
             commands += [*self._translation.receive(event), *self._tools.receive(event)]
         for arrival in self._exchanges.receive(event):
             match arrival:
+                case Received(exchange=exchange, message=message):
+                    commands += self._received(exchange, message)
                 case Answered(exchange=exchange, message=message):
                     commands += self._answered(exchange, message)
                 case Accepted():
                     pass
-                case Received(exchange=exchange, message=message):
-                    commands += self._received(exchange, message)
                 case Over():
                     commands += self._over(arrival)
                 case command:
