@@ -303,7 +303,7 @@ def test_an_answer_too_deep_to_pass_on_ends_the_call() -> None:
         nested = b"[" * depth + b"]" * depth
         return b'{"jsonrpc":"2.0","id":"%b","result":%b}' % (request_id.encode(), nested)
 
-    accepted, refused = 1, 2000
+    accepted, refused = 1, 200_000
     while refused - accepted > 1:  # the deepest answer that is accepted as a message
         depth = (accepted + refused) // 2
         rig.line(response("nobody", depth))

@@ -109,7 +109,7 @@ class OddServer(HttpServer):
 SILENCE = 0.3
 """Seconds of silence that a relay in front of a :class:`BrokenServer` should allow."""
 
-LARGE = 50_000
+LARGE = 200_000
 """Characters of its large messages."""
 
 

@@ -16,7 +16,7 @@ from tests.relay.process.page import rows
 
 NAMES = {LEGACY: "legacy", MODERN: "modern"}
 IN_FLIGHT = 200  # at once: below what may wait for the handshake
-LIMIT = 20_000  # bytes of a message
+LIMIT = 100_000  # bytes of a message
 DOUBT = "; the call may have executed"
 
 OVER_HTTP = rows("Answers over HTTP")
@@ -193,7 +193,7 @@ LINES = {
     "with a fractional id": ping("1.5"),
     "with an id that is in use": ping('"busy"'),
     "with a method that is no name": b'{"jsonrpc":"2.0","id":%s,"method":7}' % ID.encode(),
-    "nested 5000 deep": ping(more=',"params":' + "[" * 5000 + "]" * 5000),
+    "nested 20,000 deep": ping(more=',"params":' + "[" * 20_000 + "]" * 20_000),
     "above the size limit": ping(more=f',"params":{{"x":"{"x" * LIMIT}"}}'),
     "that is blank": b"  \t\r",
     "with an answer to no question": b'{"jsonrpc":"2.0","id":"none","result":{}}',
