@@ -203,6 +203,10 @@ def resolve(
     """
     parts = _split(url)
     values, sources = _values(given, environ)
+    if values.get("transport") == "sse" and values.get("protocol_era") == "modern":
+        raise UsageError(
+            "--transport", "HTTP+SSE carries no modern session", "drop --protocol-era modern"
+        )
     if values.get("key") and not values.get("cert"):
         raise UsageError("--key", "there is no certificate to go with it", "add --cert FILE")
     sent = [parse_header(text, environ) for text in headers]

@@ -167,6 +167,11 @@ def test_a_secret_that_everybody_can_read_is_warned_about(
         assert not any("s3cret" in warning for warning in settings.warnings)
 
 
+def test_an_old_transport_carries_no_modern_session() -> None:
+    assert "--protocol-era" in refused({"transport": "sse", "protocol_era": "modern"})
+    assert settle({"transport": "sse", "protocol_era": "legacy"}).transport == "sse"
+
+
 def test_a_key_needs_its_certificate(tmp_path: Path) -> None:
     key = tmp_path / "key.pem"
     key.touch()
