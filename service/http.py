@@ -96,7 +96,7 @@ async def serving(app: Starlette, bound: socket.socket) -> AsyncIterator[uvicorn
     stopping = anyio.Event()
     server = _Server(
         uvicorn.Config(
-            _EndingStreams(app, stopping),
+            _EndingStreams(_trimmed(app), stopping),
             log_config=None,
             access_log=False,
             ws="none",
@@ -127,6 +127,21 @@ class _Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+
+def _trimmed(app: ASGIApp) -> ASGIApp:
+    """Header values without the white space around them, which is no part of them (RFC 9110, 5.5).
+
+    httptools, which uvicorn reads requests with where it is installed, leaves it at their ends.
+    """
+
+    async def with_trimmed_headers(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            headers = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
+            scope = {**scope, "headers": headers}
+        await app(scope, receive, send)
+
+    return with_trimmed_headers
 
 
 class _EndingStreams:

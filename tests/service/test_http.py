@@ -76,6 +76,12 @@ async def test_loopback_names_and_those_of_the_operator_are_served(port: int, ho
     assert status == 200
 
 
+@pytest.mark.parametrize("around", ["{}  ", "{}\t", " \t{} \t"])
+async def test_white_space_around_a_header_value_is_no_part_of_it(port: int, around: str) -> None:
+    host = around.format("rig.example")
+    assert (await raw(port, "GET /health HTTP/1.1", f"Host: {host}"))[0] == 200
+
+
 async def test_a_giant_body_is_refused(port: int) -> None:
     head = ["POST /mcp HTTP/1.1", "Host: localhost:1", "Content-Type: application/json"]
     status, _ = await raw(port, *head, length=5 * 1024 * 1024)
