@@ -22,6 +22,12 @@ _LISTS = {
     "prompts": ("promptsListChanged", "notifications/prompts/list_changed"),
     "resources": ("resourcesListChanged", "notifications/resources/list_changed"),
 }
+_FETCHES = {
+    "tools/list": "tools",
+    "prompts/list": "prompts",
+    "resources/list": "resources",
+    "resources/templates/list": "resources",
+}
 _URIS = "resourceSubscriptions"
 _TRUE = msgspec.Raw(b"true")
 _AFTER_A_RESOURCE = ("/", "?", "#", ":")
@@ -87,6 +93,14 @@ def hint_of(message: Message) -> Hint | None:
         return message.method, ""
     uri = text_of((fields_of(message.params) or {}).get("uri"))
     return None if uri is None else (UPDATED, uri)
+
+
+def fetched_by(request: Message) -> Hint | None:
+    """What a request fetches, as the hint upon which a client would; None if it fetches nothing."""
+    if request.method in _FETCHES:
+        return _LISTS[_FETCHES[request.method]][1], ""
+    uri = text_of((fields_of(request.params) or {}).get("uri"))
+    return None if request.method != "resources/read" or uri is None else (UPDATED, uri)
 
 
 def _is_inside(uri: str, outer: str) -> bool:

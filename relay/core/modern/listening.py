@@ -4,8 +4,8 @@ As the filter of a stream cannot be changed, another stream takes its place with
 old one is kept until the new one has been acknowledged, and for a moment longer, since what it
 was told before may still be on the way. A stream that was lost is opened again, and as nothing is
 replayed it is said that something may have been missed; one that the server has ended in good
-order is left at that until the client wants something else (2026-07-28,
-basic/utilities/subscriptions).
+order is left at that until the client wants something else, or shows that it still wants the same
+(2026-07-28, basic/patterns/subscriptions).
 """
 
 from __future__ import annotations
@@ -73,6 +73,13 @@ class NotOpened(msgspec.Struct, frozen=True):
     error: Problem | msgspec.Raw
 
 
+class Ended(msgspec.Struct, frozen=True):
+    """The server has ended the stream in good order, and nothing tells why.
+
+    It may be going down, or have had more to tell than its backlog holds: some was lost then.
+    """
+
+
 class Told(msgspec.Struct, frozen=True):
     """The server tells of a change, or says something of its own (then there is no ``hint``)."""
 
@@ -80,14 +87,15 @@ class Told(msgspec.Struct, frozen=True):
     hint: Hint | None
 
 
-Report = Opened | NotOpened | Told | Command
+Report = Opened | NotOpened | Ended | Told | Command
 
 
 class _Pace(Enum):
     READY = auto()
     HURT = auto()  # something went wrong: a pause comes first
     PAUSING = auto()
-    RESTING = auto()  # the server has ended or refused it: not before something else is wanted
+    RESTING = auto()  # the server has refused it: not before something else is wanted
+    ENDED = auto()  # the server has ended it: not before something is wanted, be it the same
 
 
 class _Stream(msgspec.Struct, eq=False):
@@ -147,6 +155,13 @@ class Listening:
             self._pace = _Pace.READY
             commands.append(ClearTimer(self._retry))
         return commands + self._review()
+
+    def resume(self) -> list[Command]:
+        """What is wanted still is: listen again, after a pause, if the server has ended it."""
+        if self._pace is not _Pace.ENDED:
+            return []
+        self._pace = _Pace.HURT
+        return self._review()
 
     def _review(self) -> list[Command]:
         """Open a stream if what is wanted is not what is told; changes meanwhile wait for it."""
@@ -313,7 +328,8 @@ class Listening:
         if stream is None or stream is not self._current:
             return [] if stream is None else [*self._close_old(stream)]
         self._current, self._missed = None, True
-        self._pace = _Pace.RESTING if in_order else _Pace.HURT
+        self._pace = _Pace.ENDED if in_order else _Pace.HURT
         how = "the server ended it" if in_order else "the stream was lost"
         notice = Notice(Level.INFO if in_order else Level.WARNING, f"{LISTEN}: {how}")
-        return [notice, ClearTimer(self._steady), *self._close_old(*self._old), *self._review()]
+        reports: list[Report] = [notice, ClearTimer(self._steady), *self._close_old(*self._old)]
+        return [*reports, *([Ended()] if in_order else []), *self._review()]

@@ -127,7 +127,8 @@ class ModernServer:
             return up
         method, params = up
         body = messages.request(call.wire_id, method, params)
-        return self._send(call, method, self._version, params, body)
+        sent = self._send(call, method, self._version, params, body)
+        return [*sent, *self._translation.sent(call)]
 
     def _send(
         self, call: Call, method: str, version: str, params: Fields, body: bytes

@@ -13,8 +13,8 @@ from relay.core.events import Event
 from relay.core.inflight import Call
 from relay.core.messages import Fields, fields_of, text_of
 from relay.core.modern import downgrade
-from relay.core.modern.filters import TOOLS_CHANGED, Filter, offered_lists
-from relay.core.modern.listening import Listening, NotOpened, Opened, Told
+from relay.core.modern.filters import TOOLS_CHANGED, Filter, fetched_by, offered_lists
+from relay.core.modern.listening import Ended, Listening, NotOpened, Opened, Told
 
 MAX_URIS = 1024
 """Resources subscribed to at most; also the calls that wait for a subscription."""
@@ -91,6 +91,14 @@ class Subscriptions:
         self._uris -= {uri}
         return [*commands, *self._inflight.succeed(call, {}), *self._want()]
 
+    def sent(self, call: Call) -> list[Command]:
+        """Listen again, if the server has ended that, for a client that goes on fetching.
+
+        It cannot know of the end: to it, a subscription lasts as long as its connection.
+        """
+        hint = fetched_by(call.message)
+        return self._listening.resume() if hint is not None and self._has.covers(hint) else []
+
     def cancel(self, call: Call) -> list[Command]:
         """A call that has been closed waits no longer; others change nothing."""
         return [] if self._waiting.pop(call, None) is None else self._want()
@@ -139,6 +147,8 @@ class Subscriptions:
                     commands += self._told(report)
                 case Opened():
                     commands += self._opened(report)
+                case Ended():
+                    commands += self._ended()
                 case NotOpened(asked=asked, error=error):
                     commands += self._refuse(asked.uris, error)
                     commands += self._want(now=self.busy)
@@ -163,7 +173,8 @@ class Subscriptions:
         refused = opened.asked - opened.told
         commands = self._forget(self._has & refused)
         if opened.missed:
-            commands += self._catch_up()
+            text = "the server tells of changes again; what was missed is said to have changed"
+            commands += [Notice(Level.INFO, text), *self._catch_up()]
         commands += self._admit(opened.told.uris)
         commands += self._refuse(refused.uris, _NOT_TOLD)
         return commands + self._want()
@@ -177,12 +188,15 @@ class Subscriptions:
         names = ", ".join([*sorted(lost.lists), *sorted(lost.uris)])
         return [Notice(Level.WARNING, f"the server tells of no changes of {names[:200]}")]
 
+    def _ended(self) -> list[Command]:
+        text = "the server tells of no more changes; it is asked to once the client fetches again"
+        return [Notice(Level.WARNING, text), *self._catch_up()]
+
     def _catch_up(self) -> list[Command]:
         """Nothing is replayed: have the client look at all that may have changed unheard."""
         if "tools" in self._lists:
             self._tools_changed()
-        text = "the server tells of changes again; what was missed is said to have changed"
-        return [Notice(Level.INFO, text), *(Emit(line) for line in self._has.notifications())]
+        return [Emit(line) for line in self._has.notifications()]
 
 
 def _uri_of(call: Call) -> str | None:

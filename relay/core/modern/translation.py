@@ -79,6 +79,10 @@ class Translation:
             return self._close(call, answer)
         return call.method, self._on_its_way(call)
 
+    def sent(self, call: Call) -> list[Command]:
+        """A request has gone up."""
+        return self._subscriptions.sent(call)
+
     def _initialize(self, call: Call) -> tuple[str, Fields] | list[Command]:
         self._client.introduce(call.message)
         if self._discovered is not None:

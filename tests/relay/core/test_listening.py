@@ -334,23 +334,6 @@ def test_a_server_that_knows_listen_no_more_is_not_asked_again() -> None:
     assert rig.told() == []
 
 
-@pytest.mark.obligation(26)
-def test_a_stream_that_the_server_ends_in_good_order_is_not_opened_again() -> None:
-    rig, listen = subscribed("a://1")
-    rig.body(listen, result(listen.body["id"], {"resultType": "complete"}))
-    rig.end(listen)
-    assert (rig.told(), rig.got()) == ([], [])
-    assert not [each for each in rig.timers if each.startswith("listen")]
-    assert "the server ended it" in rig.notices[-1]
-    unsubscribe(rig, 6, "a://0")
-    assert (rig.told_one(), rig.got()) == (result(6, {}), [])
-    subscribe(rig, 7, "a://2")
-    again = rig.got_one()
-    assert asked(again) == {"resourceSubscriptions": ["a://1", "a://2"]}
-    acknowledge(rig, again)
-    assert rig.told() == [updated("a://1"), result(7, {})]
-
-
 def test_an_error_on_an_acknowledged_stream_is_a_loss() -> None:
     rig, listen = subscribed("a://1")
     rig.body(listen, error(listen.body["id"], -32603))
