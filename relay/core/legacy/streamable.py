@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from relay.core.commands import Command
+from relay.core.commands import ClearTimer, Command, SetTimer
 from relay.core.era import Context
 from relay.core.errors import Code, Problem
-from relay.core.events import Event, TimerFired
+from relay.core.events import Event, TimerFired, TimerId
 from relay.core.exchanges import (
     Accepted,
     Answered,
@@ -15,12 +15,15 @@ from relay.core.exchanges import (
     Over,
     Received,
 )
-from relay.core.headers import is_visible_ascii, legacy_post, legacy_session
+from relay.core.headers import Headers, is_visible_ascii, legacy_post, legacy_session
 from relay.core.inflight import Call
 from relay.core.legacy.channel import Lost
 from relay.core.legacy.loss import tells_of_loss
 from relay.core.legacy.standing import StandingStream
 from relay.core.messages import Fields, RequestId, problem_of, text_of
+
+ENDING_SECONDS = 0.3
+"""How long the end of a session waits for the server to end what has been cancelled in it."""
 
 _LOST = Problem(Code.INTERNAL_ERROR, "the server has ended the session")
 
@@ -33,10 +36,13 @@ class StreamableHttp:
         self._standing = StandingStream(self._exchanges, context.numbers)
         self._session: str | None = None
         self._version: str | None = None
+        self._released: list[Exchange] = []  # of calls that nobody waits for any more
+        self._ending: Headers | None = None  # of the session that is to be ended
+        self._ending_timer = TimerId(f"ending:{next(context.numbers)}")
 
     @property
     def busy(self) -> bool:
-        return self._exchanges.busy
+        return self._exchanges.busy or self._ending is not None
 
     def post(
         self,
@@ -60,6 +66,12 @@ class StreamableHttp:
     def receive(self, event: Event) -> list[Arrival | Lost]:
         if isinstance(event, TimerFired) and event.timer == self._standing.timer:
             return [*self._standing.ask()]
+        if isinstance(event, TimerFired) and event.timer == self._ending_timer:
+            self._released.clear()
+            return [*self._end()]
+        return [*self._arrivals(event), *self._end()]
+
+    def _arrivals(self, event: Event) -> list[Arrival | Lost]:
         arrivals: list[Arrival | Lost] = []
         for arrival in self._exchanges.receive(event):
             match arrival:
@@ -101,6 +113,8 @@ class StreamableHttp:
         return self._exchanges.is_open(exchange)
 
     def release(self, exchange: Exchange) -> list[Command]:
+        self._released = [each for each in self._released if self._exchanges.is_open(each)]
+        self._released.append(exchange)
         return [*self._exchanges.release(exchange)]
 
     def adopt(self, exchange: Exchange, result: Fields) -> None:
@@ -124,6 +138,19 @@ class StreamableHttp:
         commands = self._standing.stop()
         if self._session is None:
             return commands
-        headers = legacy_session(self._session, self._version)
+        self._ending = legacy_session(self._session, self._version)
         self._session = None
-        return [*commands, self._exchanges.delete(headers)]
+        return [*commands, SetTimer(self._ending_timer, ENDING_SECONDS), *self._end()]
+
+    def _end(self) -> list[Command]:
+        """End the session once the server has taken the cancellations and what they cancel is over.
+
+        Servers accept a message before they take it up, and what a session has not heard by its
+        end goes with it: the call would run on.
+        """
+        if self._ending is None or self._exchanges.busy:
+            return []
+        if any(self._exchanges.is_open(each) for each in self._released):
+            return []
+        headers, self._ending = self._ending, None
+        return [ClearTimer(self._ending_timer), self._exchanges.delete(headers)]

@@ -364,7 +364,62 @@ def test_the_end_gives_no_cancellation_a_head_start() -> None:
     rig, _ = calling()
     rig.cancel(1)
     rig.terminate()
-    assert [sent.method for sent in rig.got()] == ["notifications/cancelled", "DELETE"]
+    assert rig.got_one().method == "notifications/cancelled"
+
+
+@pytest.mark.obligation(17, 43)
+def test_a_session_is_not_ended_before_the_server_has_taken_each_cancellation() -> None:
+    rig, call = calling()
+    rig.ask(2, "tools/call", {"name": "t"})
+    other = rig.got_one()
+    rig.terminate()
+    first, second = rig.got()
+    rig.fail(call, Failure.CLOSED)
+    rig.fail(other, Failure.CLOSED)
+    rig.reply(first, status=202, headers={})
+    assert rig.got() == []
+    assert rig.exit_code is None
+    rig.reply(second, status=202, headers={})
+    goodbye = rig.got_one()
+    assert goodbye.method == "DELETE"
+    rig.reply(goodbye, status=204, headers={})
+    assert rig.exit_code == 0
+
+
+@pytest.mark.obligation(17, 43)
+@pytest.mark.parametrize("by_itself", [True, False], ids=["over", "not over in time"])
+def test_a_session_is_not_ended_before_what_was_cancelled_in_it_is_over(by_itself: bool) -> None:
+    rig, call = calling()
+    rig.terminate()
+    rig.reply(rig.got_one(), status=202, headers={})
+    assert (rig.got(), rig.exit_code) == ([], None)
+    if by_itself:
+        rig.fail(call, Failure.CLOSED)
+    else:
+        rig.fire("ending")
+    assert rig.got_one().method == "DELETE"
+    assert not [timer for timer in rig.timers if timer.startswith("ending")]
+
+
+def test_a_call_that_was_cancelled_before_the_end_is_waited_for_as_well() -> None:
+    rig, call = calling()
+    rig.cancel(1)
+    rig.fire("cancel")
+    rig.reply(rig.got_one(), status=202, headers={})
+    rig.close()
+    assert rig.got() == []
+    rig.fail(call, Failure.CLOSED)
+    assert rig.got_one().method == "DELETE"
+
+
+@pytest.mark.obligation(43)
+def test_a_server_that_takes_no_cancellation_does_not_hold_up_the_end() -> None:
+    rig, _ = calling()
+    rig.terminate()
+    assert rig.got_one().method == "notifications/cancelled"
+    rig.fire("farewell")
+    assert rig.exit_code == 0
+    assert rig.got() == []
 
 
 @pytest.mark.obligation(30, 33)

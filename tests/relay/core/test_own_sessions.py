@@ -158,6 +158,7 @@ def test_a_session_is_no_longer_in_use_once_its_request_is_given_up() -> None:
     rig.told()
     rig.ask("more", "tools/list", {"_meta": envelope({"experimental": {"more": {}}})})
     assert server.take_one().method == "tools/list"
+    rig.fire("ending")
     assert server.count("DELETE") == 1
 
 
@@ -238,6 +239,8 @@ def test_the_end_cancels_what_runs_and_ends_each_session() -> None:
     assert rig.exit_code is None  # the server is still being told
     methods = [sent.method for sent in server.take()]
     assert methods.count("notifications/cancelled") == 2
+    for timer in [timer for timer in rig.timers if timer.startswith("ending")]:
+        rig.run_out(timer)
     assert server.count("DELETE") == 2
     assert rig.exit_code == 0
 

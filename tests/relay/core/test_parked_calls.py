@@ -448,6 +448,8 @@ def test_parked_requests_do_not_hold_up_the_end() -> None:
     rig.close()
     methods = [each.body["method"] for each in server.take() if each.raw]
     assert methods == ["notifications/cancelled"]
+    rig.fire("ending")
+    server.take()
     assert rig.exit_code == 0
 
 

@@ -206,11 +206,12 @@ def test_what_outlasts_the_drain_is_cancelled_at_a_legacy_server_and_told() -> N
     call = rig.got_one()
     rig.close()
     rig.fire("drain")
-    cancelled, goodbye = rig.got()
+    cancelled = rig.got_one()
     assert cancelled.body == notification("notifications/cancelled", {"requestId": 1})
-    assert goodbye.verb is Verb.DELETE
     rig.succeed(call, {})
     rig.reply(cancelled, status=202, headers={})
+    goodbye = rig.got_one()
+    assert goodbye.verb is Verb.DELETE
     rig.reply(goodbye, status=204, headers={})
     told = rig.told_one()
     assert told["id"] == 1
@@ -246,7 +247,7 @@ def test_a_cancellation_that_is_due_goes_out_before_the_end() -> None:
     rig.got_one()
     rig.cancel(1)
     rig.terminate()
-    assert [sent.method for sent in rig.got()] == ["notifications/cancelled", "DELETE"]
+    assert rig.got_one().method == "notifications/cancelled"
 
 
 def test_an_unanswered_handshake_is_not_cancelled_at_the_end() -> None:
@@ -305,7 +306,7 @@ def test_a_signal_cancels_at_a_legacy_server_what_it_has_answered() -> None:
     rig.got_one()
     rig.terminate()
     assert rig.told_one()["id"] == 1
-    assert [sent.method for sent in rig.got()] == ["notifications/cancelled", "DELETE"]
+    assert rig.got_one().method == "notifications/cancelled"
     rig.ask(2, "tools/list")
     late = rig.told_one()
     assert late["id"] == 2
