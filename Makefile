@@ -3,10 +3,14 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+PEERS  := tests_integration/peers/requirements
 export PYTHONDONTWRITEBYTECODE ?= 1
 
+# Tests of one file share servers, so a file stays together; they wait for others more than they compute.
+SIDE_BY_SIDE := -n 3 --dist loadfile
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test check unit integration bench docs lock setup clean
+.PHONY: help demo test check unit endtoend integration bench docs lock setup clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -14,7 +18,7 @@ help: ## list the targets
 demo: $(READY) ## run the service on the embedded rig, the relay against it, and an agent's session through both
 	@$(BIN)/python -m demo
 
-test: check unit integration ## everything: format, lint, types, layers, unit and integration tests
+test: check unit endtoend ## format, lint, types, layers, unit tests, integration tests against the SDK of our own lock
 
 check: $(READY) ## format, lint, types, layers, dependencies, documentation and shape of the tree
 	$(BIN)/ruff format --check .
@@ -27,25 +31,34 @@ check: $(READY) ## format, lint, types, layers, dependencies, documentation and 
 unit: $(READY) ## unit tests
 	$(BIN)/python -m pytest -q tests --ignore tests/repository
 
-integration: $(READY) ## the real processes, end to end, against our service and the MCP SDK
-	$(BIN)/python -m pytest -q tests_integration
+endtoend: $(READY) ## the real processes, end to end, against our service and the SDK of our own lock
+	$(BIN)/python -m pytest -q $(SIDE_BY_SIDE) -m "not matrix" tests_integration
+
+integration: $(READY) ## the same against every peer: other SDKs, other releases, the conformance suite (needs npm)
+	$(BIN)/python -m tests_integration.harness.environments
+	$(BIN)/python -m pytest -q $(SIDE_BY_SIDE) tests_integration
 
 bench: $(READY) ## benchmarks: ratios against a peer or a limit in the same run; BENCH=--quick for a look
 	@$(BIN)/python -m bench.relays $(BENCH)
 	@$(BIN)/python -m bench.http_client
 	@$(BIN)/python -m bench.candump_reader
 
-docs: $(READY) ## write the generated pages: docs/tools.md and docs/errors.md
+docs: $(READY) ## write the generated pages: docs/tools.md, docs/errors.md and docs/conformance.md
 	$(BIN)/python -m scripts.generate_docs
 
-lock: $(READY) ## resolve requirements.lock anew (no index host is written into it)
-	$(BIN)/uv pip compile --quiet --universal --all-extras --group dev --generate-hashes \
-	    --python-version 3.11 --no-emit-index-url --no-header --upgrade -o requirements.lock pyproject.toml
+COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 \
+    --no-emit-index-url --no-header --upgrade
+
+lock: $(READY) ## resolve requirements.lock and the peers' locks anew (no index host is written into them)
+	$(COMPILE) --all-extras --group dev -o requirements.lock pyproject.toml
+	for name in mcp-2.0 mcp-1; do $(COMPILE) -o $(PEERS)/$$name.txt $(PEERS)/$$name.in || exit 1; done
+	cd $(PEERS) && rm -f package-lock.json && npm install --package-lock-only --ignore-scripts \
+	    --omit-lockfile-registry-resolved --no-audit --no-fund --loglevel=error
 
 setup: $(READY) ## make the virtual environment from the lock
 
 clean: ## remove the virtual environment and caches
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+	rm -rf $(VENV) .peers .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
 
 # uv is fast and honours the lock's hashes; where it cannot reach the index that pip is set up for, pip does it.
 $(READY): requirements.lock pyproject.toml

@@ -7,12 +7,15 @@ import pytest
 from mcp import Client
 from mcp.types import TextContent
 
-from tests_integration.processes import Server, relay
+from tests_integration.harness.sdk_client import relay
+from tests_integration.harness.servers import Server
+from tests_integration.manifest import requirement
 from tests_integration.test_sdk_clients import envelope
 
 OPTION_LIKE = ("--help", "-h", "--file=-", "--json", "--version", "-", "../../etc/passwd", "\u0000")
 
 
+@requirement("service.option-like-values")
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
 async def test_an_option_like_value_in_any_string_argument_is_data(rig: Server, mode: str) -> None:
     with anyio.fail_after(120):
@@ -36,6 +39,7 @@ async def test_an_option_like_value_in_any_string_argument_is_data(rig: Server, 
     assert envelope(survivor)["ok"]
 
 
+@requirement("service.unknown-argument")
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
 async def test_an_unknown_argument_is_refused_by_name(rig: Server, mode: str) -> None:
     with anyio.fail_after(30):

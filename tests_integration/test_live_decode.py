@@ -10,7 +10,9 @@ import cantools
 import pytest
 from mcp import Client
 
-from tests_integration.processes import relay, service
+from tests_integration.harness.sdk_client import relay
+from tests_integration.harness.servers import service
+from tests_integration.manifest import requirement
 from tests_integration.test_sdk_clients import envelope
 
 DATABASE = """VERSION ""
@@ -43,6 +45,7 @@ def drive() -> str:
     return "\n".join(lines) + "\n"
 
 
+@requirement("service.live-decode", peer="service")
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
 async def test_captured_frames_decode_to_the_values_cantools_gives(
     workspace: Path, mode: str

@@ -10,8 +10,7 @@ import anyio
 import pytest
 from mcp import Client
 
-from tests_integration.processes import PYTHON, References, Server
-from tests_integration.sdk_client import (
+from tests_integration.harness.sdk_client import (
     PAIRINGS,
     SECONDS,
     Pairing,
@@ -20,29 +19,34 @@ from tests_integration.sdk_client import (
     text_of,
     told,
 )
+from tests_integration.harness.servers import Peer, Server
+from tests_integration.harness.stdio_client import RELAY
+from tests_integration.manifest import requirement
 
 in_each_pairing = pytest.mark.parametrize("pairing", PAIRINGS, ids=str)
 _keys = (f"call-{number}" for number in count())
 
 
 @pytest.fixture(scope="session")
-def polling(sdk: References) -> Server:
+def polling(sdk: Peer) -> Server:
     return sdk.start("polling")
 
 
 @pytest.fixture(scope="session")
-def sse(sdk: References) -> Server:
+def sse(sdk: Peer) -> Server:
     return sdk.start("sse")
 
 
 def replay(trace: Path) -> str:
     """What ``replay-trace`` has to say, once it has found no difference."""
-    command = (PYTHON, "-m", "relay", "replay-trace", str(trace))
+    command = (*RELAY, "replay-trace", str(trace))
     done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
+@requirement("cancel.before-headers", "cancel.mid-stream")
+@pytest.mark.smoke
 @in_each_pairing
 @pytest.mark.parametrize("loud", [False, True], ids=["silent", "answering"])
 async def test_a_cancelled_call_is_cancelled_at_the_server(
@@ -56,6 +60,9 @@ async def test_a_cancelled_call_is_cancelled_at_the_server(
             assert text_of(await connected.call_tool("add", {"a": 2, "b": 3})) == "5"
 
 
+@requirement(
+    "ask.crossed", "ask.legacy", "ask.modern-client", "mrtr.full-loop", "mrtr.pass-through"
+)
 @in_each_pairing
 async def test_calls_at_a_time_each_get_the_answers_to_their_own_questions(
     reference: Server, pairing: Pairing
@@ -75,6 +82,7 @@ async def test_calls_at_a_time_each_get_the_answers_to_their_own_questions(
     assert text_of(everything) == "Ann 30 word file:///truck"
 
 
+@requirement("stream.resumed-call")
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
 async def test_a_response_that_the_server_has_the_client_poll_for_arrives(
     polling: Server, mode: str
@@ -91,6 +99,7 @@ async def test_a_response_that_the_server_has_the_client_poll_for_arrives(
     assert seen == [1, 2, 3, 4]
 
 
+@requirement("transport.http-sse")
 @pytest.mark.parametrize("mode", ["auto", "legacy", "2026-07-28"])
 async def test_a_server_of_http_with_sse_serves_clients_of_both_eras(
     sse: Server, mode: str
@@ -109,6 +118,7 @@ async def test_a_server_of_http_with_sse_serves_clients_of_both_eras(
     assert seen == [1, 2, 3]
 
 
+@requirement("trace.replay")
 @in_each_pairing
 async def test_a_trace_of_each_pairing_replays_without_a_difference(
     reference: Server, pairing: Pairing, tmp_path: Path

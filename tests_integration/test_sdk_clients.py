@@ -10,7 +10,9 @@ import pytest
 from mcp import Client, MCPError
 from mcp.types import CallToolResult, TextContent
 
-from tests_integration.processes import Server, relay
+from tests_integration.harness.sdk_client import relay
+from tests_integration.harness.servers import Server
+from tests_integration.manifest import requirement
 
 INSTRUCTIONS = "A server nobody here wrote."
 MODES = ("auto", "legacy", "2026-07-28")
@@ -24,6 +26,7 @@ def envelope(result: CallToolResult) -> dict[str, Any]:
     return parsed
 
 
+@requirement("service.calls")
 @pytest.mark.parametrize("mode", MODES)
 async def test_a_client_lists_calls_and_is_refused_through_the_relay(
     rig: Server, mode: str
@@ -50,6 +53,8 @@ async def test_a_client_lists_calls_and_is_refused_through_the_relay(
     assert envelope(refused)["errors"][0]["code"] == "TRANSMIT_NOT_ARMED"
 
 
+@requirement("call.transparent")
+@pytest.mark.smoke
 @pytest.mark.parametrize("mode", MODES)
 async def test_the_relay_serves_a_reference_server_as_the_server_itself_would(
     reference: Server, mode: str
@@ -70,6 +75,8 @@ async def test_the_relay_serves_a_reference_server_as_the_server_itself_would(
     assert "世界" in resource.model_dump_json()
 
 
+@requirement("call.progress")
+@pytest.mark.smoke
 @pytest.mark.parametrize("mode", MODES)
 async def test_progress_arrives_while_the_call_runs(reference: Server, mode: str) -> None:
     seen: list[float] = []
@@ -84,6 +91,7 @@ async def test_progress_arrives_while_the_call_runs(reference: Server, mode: str
     assert seen == [1, 2, 3, 4, 5]
 
 
+@requirement("calls.sixty-four")
 @pytest.mark.parametrize("mode", MODES)
 async def test_sixty_three_calls_finish_while_one_sleeps(rig: Server, mode: str) -> None:
     """Order of completion, not time: the sleeper was asked first and is cancelled unanswered."""

@@ -13,7 +13,8 @@ import anyio
 import pytest
 from mcp import Client, StdioServerParameters
 
-from tests_integration.processes import Process, Server
+from tests_integration.harness.servers import Server, serving
+from tests_integration.manifest import requirement
 
 ROOT = Path(__file__).parents[1]
 FORBIDDEN = {"mcp", "mcp_types", "pydantic", "rich", "can", "cantools", "polars", "httpx2"}
@@ -42,8 +43,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def install(folder: Path, requirement: str) -> Path:
-    """An empty environment with ``requirement``, at the lock's versions; returns its bin folder."""
+def install(folder: Path, wheel: str) -> Path:
+    """An empty environment with ``wheel``, at the lock's versions; returns its bin folder."""
     venv.create(folder, with_pip=True)
     binaries = folder / ("Scripts" if os.name == "nt" else "bin")
     # The lock's pins without its hashes: pip takes constraints only so, and the wheel has no hash.
@@ -52,10 +53,11 @@ def install(folder: Path, requirement: str) -> Path:
     constraints = folder / "constraints.txt"
     constraints.write_text("\n".join(pins) + "\n", encoding="utf-8")
     quiet = ("--quiet", "--disable-pip-version-check")
-    run(binaries / "python", "-m", "pip", "install", *quiet, "-c", constraints, requirement)
+    run(binaries / "python", "-m", "pip", "install", *quiet, "-c", constraints, wheel)
     return binaries
 
 
+@requirement("install.relay")
 @pytest.mark.timeout(400)
 async def test_the_base_install_is_a_relay_without_mcp_or_pydantic(
     wheel: Path, tmp_path: Path, reference: Server
@@ -72,11 +74,9 @@ async def test_the_base_install_is_a_relay_without_mcp_or_pydantic(
     assert result.structured_content == {"result": 42}
 
 
+@requirement("install.service", peer="service")
 @pytest.mark.timeout(400)
 def test_the_service_install_serves(wheel: Path, tmp_path: Path) -> None:
     binaries = install(tmp_path / "service", f"{wheel}[service]")
-    process = Process(str(binaries / "canferry-service"), "serve", "--port", "0")
-    try:
-        process.wait_for_line(r"http://127\.0\.0\.1:\d+/mcp")
-    finally:
-        process.stop()
+    with serving((str(binaries / "canferry-service"), "serve", "--port", "0")):
+        pass

@@ -9,7 +9,7 @@ from functools import partial
 
 import anyio
 from anyio import to_thread
-from mcp import Client
+from mcp import Client, StdioServerParameters
 from mcp.client.context import ClientRequestContext
 from mcp.types import (
     CallToolResult,
@@ -24,12 +24,19 @@ from mcp.types import (
     TextContent,
 )
 
-from tests_integration.processes import Server, relay
+from tests_integration.harness.deadline import Deadline
+from tests_integration.harness.servers import Server
+from tests_integration.harness.stdio_client import RELAY
 
 SECONDS = 60.0
 """What one test may take at most, on a machine that does much else."""
 
 ANSWERS: dict[str, str | int | float | bool | list[str] | None] = {"name": "Ann", "age": 30}
+
+
+def relay(url: str, *options: str) -> StdioServerParameters:
+    """How an ordinary stdio client starts the relay against ``url``."""
+    return StdioServerParameters(command=RELAY[0], args=[*RELAY[1:], url, *options])
 
 
 @dataclass(frozen=True)
@@ -112,7 +119,9 @@ def text_of(result: CallToolResult) -> str:
 
 async def told(server: Server, pattern: str) -> None:
     """Wait until a server has said something."""
-    await to_thread.run_sync(partial(server.process.wait_for_line, pattern), abandon_on_cancel=True)
+    await to_thread.run_sync(
+        partial(server.says, pattern, Deadline(SECONDS)), abandon_on_cancel=True
+    )
 
 
 async def cancel_a_call(connected: Client, server: Server, key: str, *, loud: bool) -> None:
