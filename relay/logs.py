@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import threading
 import time
 from collections import deque
@@ -23,36 +22,17 @@ _QUEUE_LINES = 1000
 _FLUSH_SECONDS = 0.5
 _STDERR = 2
 
-# What may follow a secret's name on its way to the value: `=`, `: `, `": "`, `', '`.
-_TO_VALUE = r"[\"']?\s*[:=,]\s*[\"']?"
-_REDACTIONS = (
-    (re.compile(r"(?i)\b((?:proxy-)?authorization" + _TO_VALUE + r")[^\"'\r\n]+"), r"\1[redacted]"),
-    (re.compile(r"(?i)\b((?:set-)?cookie" + _TO_VALUE + r")[^\"'\r\n]+"), r"\1[redacted]"),
-    (re.compile(r"(?i)\b(bearer\s+)[A-Za-z0-9._~+/=-]+"), r"\1[redacted]"),
-    (
-        re.compile(
-            r"(?i)(?<![a-z])((?:access_|refresh_|id_)?token|client_secret|api[_-]?key|password)"
-            r"(" + _TO_VALUE + r")(?!\[redacted\])[^\s\"'&,;)}\]]+"
-        ),
-        r"\1\2[redacted]",
-    ),
-    (
-        re.compile(r"(?i)\b(mcp-session-id" + _TO_VALUE + r"[^\s\"'(),]{6})[^\s\"'(),]+"),
-        r"\1…",
-    ),
-    (re.compile(r"(://)[^/\s@\"']+@"), r"\1[redacted]@"),
-)
 # Text of a server must not move an operator's cursor: C0, DEL, C1 and the line separators.
 _CONTROLS = {
     code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if code not in b"\n\t"
 } | {0x0A: " | ", 0x2028: "\\u2028", 0x2029: "\\u2029"}
 
 
-def redact(text: str) -> str:
-    """Return ``text`` without credentials; session ids keep their first six characters."""
-    for pattern, replacement in _REDACTIONS:
-        text = pattern.sub(replacement, text)
-    return text
+def redacted(text: str) -> str:
+    """Return ``text`` without credentials; what knows them is loaded with the first line."""
+    from relay.redaction import redact
+
+    return redact(text)
 
 
 def printable(text: str) -> str:
@@ -67,7 +47,7 @@ class LineFormatter(logging.Formatter):
         text = record.getMessage()
         if record.exc_info:
             text = f"{text}\n{self.formatException(record.exc_info)}"
-        text = printable(redact(text))
+        text = printable(redacted(text))
         return f"{_utc(record)} {record.levelname} {record.name}: {text}"
 
 
@@ -79,10 +59,10 @@ class JsonFormatter(logging.Formatter):
             "time": _utc(record),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": redact(record.getMessage()),
+            "message": redacted(record.getMessage()),
         }
         if record.exc_info:
-            fields["exception"] = redact(self.formatException(record.exc_info))
+            fields["exception"] = redacted(self.formatException(record.exc_info))
         return msgspec.json.encode(fields).decode()
 
 

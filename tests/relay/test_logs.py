@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 import msgspec
-import pytest
 
-from relay.logs import logging_to, redact
+from relay.logs import logging_to
 
 LOG = logging.getLogger("relay.test")
 
@@ -26,41 +25,6 @@ def logged(act: Callable[[], None], style: str = "text", level: str = "debug") -
     os.close(writing)
     with os.fdopen(reading, encoding="utf-8") as lines:
         return lines.read().splitlines()
-
-
-@pytest.mark.parametrize(
-    ("text", "clean"),
-    [
-        ("Authorization: Bearer abc.def-123", "Authorization: [redacted]"),
-        ("{'authorization': 'Basic dXNlcg=='}", "{'authorization': '[redacted]'}"),
-        ("('Authorization', 'Bearer abc')", "('Authorization', '[redacted]')"),
-        ("sent bearer eyJhbGciOi.x.y now", "sent bearer [redacted] now"),
-        ("https://h/mcp?token=s3cret&x=1", "https://h/mcp?token=[redacted]&x=1"),
-        ('{"access_token": "s3cret", "n": 1}', '{"access_token": "[redacted]", "n": 1}'),
-        ("refresh_token=s3cret", "refresh_token=[redacted]"),
-        ("https://user:pw@host/mcp", "https://[redacted]@host/mcp"),
-        ("Set-Cookie: sid=s3cret; Path=/", "Set-Cookie: [redacted]"),
-        ("Mcp-Session-Id: 0123456789abcdef", "Mcp-Session-Id: 012345…"),
-        ("('Mcp-Session-Id', '0123456789abcdef')", "('Mcp-Session-Id', '012345…')"),
-        ("{'mcp-session-id': '0123456789', 'a': 'b'}", "{'mcp-session-id': '012345…', 'a': 'b'}"),
-    ],
-)
-def test_secrets_are_redacted(text: str, clean: str) -> None:
-    assert redact(text) == clean
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        '{"_meta": {"progressToken": 7}}',
-        "the token was refused",
-        "user@example.org asked for https://rig/mcp",
-        '{"code": -32601, "message": "no such tool"}',
-        "('Mcp-Session-Id', 's-1'), ('a', 'b')",
-    ],
-)
-def test_what_is_no_secret_is_left_alone(text: str) -> None:
-    assert redact(text) == text
 
 
 def test_a_record_is_one_line_with_time_level_and_logger() -> None:
