@@ -7,7 +7,12 @@ from collections.abc import Awaitable, Callable
 from mcp.server.streamable_http import EventMessage, EventStore
 from mcp.types import JSONRPCMessage
 
-RETRY_MILLISECONDS = 100
+RETRY_MILLISECONDS = 500
+"""When a client comes back whose stream was closed.
+
+What the SDK sends between the replay and the new stream is lost for good, so the rest of a call
+has to be over by then, on a busy machine too.
+"""
 
 
 class Events(EventStore):

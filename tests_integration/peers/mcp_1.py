@@ -3,7 +3,7 @@
 The tools are those of ``mcp_2``, as far as this SDK has them. The kinds:
 
 * ``dual``, ``legacy``: both are Streamable HTTP, up to 2025-11-25
-* ``polling``: the same, with an event store and a ``retry`` of 100 ms
+* ``polling``: the same, with an event store and a ``retry`` of half a second
 * ``sse``: HTTP+SSE of 2024-11-05
 * ``changing``, ``changing-events``: those of ``mcp_1_changing``
 """

@@ -4,7 +4,7 @@ Its tools and what it says on stdout are those of ``mcp_2_changing``, but for wh
 ``subscriptions/listen``. The kinds:
 
 * ``changing``: Streamable HTTP, up to 2025-11-25
-* ``changing-events``: the same, with an event store and a ``retry`` of 100 ms
+* ``changing-events``: the same, with an event store and a ``retry`` of half a second
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ They say on stdout which calls of ``hold`` have started and which were cancelled
 
 * ``dual``: Streamable HTTP, of all revisions
 * ``legacy``: the same, refusing 2026-07-28 in the words of the SDK's releases before 2.0
-* ``polling``: the same as ``dual``, with an event store and a ``retry`` of 100 ms
+* ``polling``: the same as ``dual``, with an event store and a ``retry`` of half a second
 * ``sse``: HTTP+SSE of 2024-11-05
 * ``kept-key``: the same as ``dual``, whose ``requestState`` outlives a restart
 * ``short-state``: the same as ``dual``, whose ``requestState`` is good for a second; it says

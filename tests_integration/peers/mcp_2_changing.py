@@ -4,7 +4,7 @@ It says on stdout which listens have begun and which have ended, and what was su
 unsubscribed from in the older revisions. The kinds:
 
 * ``changing``: Streamable HTTP, of all revisions
-* ``changing-events``: the same, with an event store and a ``retry`` of 100 ms
+* ``changing-events``: the same, with an event store and a ``retry`` of half a second
 * ``one-event``: the same as ``changing``, with a backlog of one event for each listen
 """
 
