@@ -15,36 +15,29 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests_integration.harness.pairings import (
+    client_of,
+    on_modern_releases,
+    text_of,
+    with_both_clients,
+)
 from tests_integration.harness.peers import on
 from tests_integration.harness.servers import Peer, Server
 from tests_integration.harness.stage import Stage
 from tests_integration.harness.stdio_client import (
     META,
     MODERN,
-    Json,
     StdioClient,
     parse,
 )
 from tests_integration.manifest import requirement
 
-on_modern_servers = on("mcp-2.3", "mcp-2.0")
 on_legacy_servers = on("mcp-2.3", "mcp-2.0", "mcp-1")
-with_both_clients = pytest.mark.parametrize("client_era", ["legacy", "modern"])
 
 SILENT_SECONDS = 16.0
 """A little longer than the SDK holds back the head of a response."""
 
 _keys = (f"cancellation-{number}" for number in count())
-
-
-def text_of(result: Json) -> str:
-    [block] = result["content"]
-    text: str = block["text"]
-    return text
-
-
-def client_of(stage: Stage, era: str, server: Server) -> StdioClient:
-    return stage.legacy(server) if era == "legacy" else stage.modern(server)
 
 
 def assert_no_answer_comes(stage: Stage, client: StdioClient) -> None:
@@ -64,7 +57,7 @@ in_each_queue = pytest.mark.parametrize("queue", ["connection", "era", "session"
 
 @requirement("cancel.queued")
 @in_each_queue
-@on_modern_servers
+@on_modern_releases
 def test_a_call_that_is_cancelled_before_a_modern_server_gets_it_is_never_started(
     stage: Stage, peer: Peer, queue: str
 ) -> None:
@@ -118,7 +111,7 @@ def cancel_in(queue: str, stage: Stage, peer: Peer, kind: str, server_era: str) 
 
 @requirement("cancel.before-headers", "cancel.latency")
 @with_both_clients
-@on_modern_servers
+@on_modern_releases
 def test_a_call_that_is_cancelled_before_its_response_begins_has_its_post_closed(
     stage: Stage,
     peer: Peer,
@@ -178,7 +171,7 @@ def cancel_at_the_server(
 
 
 @requirement("headers.deferred")
-@on_modern_servers
+@on_modern_releases
 def test_a_server_that_holds_back_the_head_of_its_response_is_waited_for(
     stage: Stage,
     peer: Peer,

@@ -16,7 +16,7 @@ from tests_integration.harness.pairings import (
 from tests_integration.harness.peers import on
 from tests_integration.harness.questions import ABLE, converse
 from tests_integration.harness.servers import Peer
-from tests_integration.harness.stage import Stage
+from tests_integration.harness.stage import Stage, logged
 from tests_integration.harness.stdio_client import META, MODERN, Json, ModernClient, StdioClient
 from tests_integration.manifest import requirement
 from tests_integration.peers.calls import from_level
@@ -28,11 +28,6 @@ CACHEABLE = {"resultType", "ttlMs", "cacheScope", "_meta"}
 """What 2026-07-28 has added to the results that a client may keep."""
 
 FOUND_LEGACY = "INFO relay.core: protocol era: legacy (auto-detected)"
-
-
-def logged(stderr: str) -> list[str]:
-    """The lines of a relay's log, without their times."""
-    return [line.split(" ", 1)[1] for line in stderr.splitlines()]
 
 
 # -- the probe --

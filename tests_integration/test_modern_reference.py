@@ -13,14 +13,18 @@ from itertools import count
 
 import pytest
 
+from tests_integration.harness.pairings import (
+    client_of,
+    on_modern_releases,
+    text_of,
+    with_both_clients,
+)
 from tests_integration.harness.peers import on
+from tests_integration.harness.questions import ANSWERS, answer_to, retry
 from tests_integration.harness.servers import Peer, Server
-from tests_integration.harness.stage import Stage
-from tests_integration.harness.stdio_client import CLIENT, LEGACY, META, MODERN, Json, StdioClient
+from tests_integration.harness.stage import Stage, logged
+from tests_integration.harness.stdio_client import CLIENT, LEGACY, META, MODERN, Json
 from tests_integration.manifest import requirement
-
-on_both_releases = on("mcp-2.3", "mcp-2.0")
-with_both_clients = pytest.mark.parametrize("client_era", ["legacy", "modern"])
 
 SERVER_INFO = {"name": "reference", "version": "1.0"}
 LISTS = {"toolsListChanged": True, "promptsListChanged": True, "resourcesListChanged": True}
@@ -47,25 +51,6 @@ ENOUGH_SECONDS = 2.0
 _keys = (f"six-{number}" for number in count())
 
 
-def text_of(result: Json) -> str:
-    [block] = result["content"]
-    text: str = block["text"]
-    return text
-
-
-def logged(stderr: str) -> list[str]:
-    """The lines of a relay's log, without their times."""
-    return [line.split(" ", 1)[1] for line in stderr.splitlines()]
-
-
-def client_of(
-    stage: Stage, era: str, server: Server, capabilities: Json | None = None
-) -> StdioClient:
-    if era == "legacy":
-        return stage.legacy(server, capabilities=capabilities)
-    return stage.modern(server, capabilities=capabilities)
-
-
 # -- 1: the probe --
 
 
@@ -82,7 +67,7 @@ def test_the_probe_classifies_a_server_of_all_revisions_as_modern(stage: Stage, 
 
 
 @requirement("call.result-translated")
-@on_both_releases
+@on_modern_releases
 def test_a_legacy_client_shakes_hands_lists_and_calls_in_the_words_of_its_revision(
     stage: Stage, peer: Peer
 ) -> None:
@@ -122,12 +107,13 @@ def test_a_legacy_client_gets_the_results_of_our_service_without_what_is_newer(
 
 @requirement("call.headers", "call.meta")
 @with_both_clients
-@on_both_releases
+@on_modern_releases
 def test_a_call_bears_its_headers_and_says_of_itself_what_a_modern_server_must_know(
     stage: Stage, peer: Peer, client_era: str
 ) -> None:
     roots = {"listChanged": True} if client_era == "legacy" else {}
-    client = client_of(stage, client_era, stage.server(peer), {"elicitation": {}, "roots": roots})
+    able: Json = {"elicitation": {}, "roots": roots}
+    client = client_of(stage, client_era, stage.server(peer), capabilities=able)
     own = {"progressToken": "mine", "vendor.example/key": [1, {"a": None}]}
     seen = json.loads(text_of(client.call("reveal", own)))
     expected = {
@@ -149,7 +135,7 @@ def test_a_call_bears_its_headers_and_says_of_itself_what_a_modern_server_must_k
 
 @requirement("call.headers")
 @with_both_clients
-@on_both_releases
+@on_modern_releases
 def test_a_server_that_compares_headers_and_body_is_content_with_every_kind_of_request(
     stage: Stage, peer: Peer, client_era: str
 ) -> None:
@@ -167,7 +153,7 @@ def test_a_server_that_compares_headers_and_body_is_content_with_every_kind_of_r
 
 @requirement("call.param-headers")
 @with_both_clients
-@on_both_releases
+@on_modern_releases
 @pytest.mark.parametrize(
     ("region", "header"),
     [("eu-west", "eu-west"), (" Zürich", "=?base64?IFrDvHJpY2g=?=")],
@@ -181,7 +167,7 @@ def test_an_annotated_argument_is_mirrored_into_its_header(
 
 
 @requirement("call.meta")
-@on_both_releases
+@on_modern_releases
 def test_a_modern_client_gets_what_a_modern_server_says_as_it_is(stage: Stage, peer: Peer) -> None:
     client = stage.modern(stage.server(peer))
     assert client.discover()["supportedVersions"] == [MODERN]
@@ -198,7 +184,7 @@ def test_a_modern_client_gets_what_a_modern_server_says_as_it_is(stage: Stage, p
 
 @requirement("call.progress")
 @with_both_clients
-@on_both_releases
+@on_modern_releases
 def test_progress_arrives_under_the_token_of_the_client(
     stage: Stage, peer: Peer, client_era: str
 ) -> None:
@@ -218,7 +204,7 @@ def test_progress_arrives_under_the_token_of_the_client(
 
 
 @requirement("mrtr.full-loop")
-@on_both_releases
+@on_modern_releases
 def test_a_question_goes_the_whole_way_round_under_the_id_of_its_call(
     stage: Stage, peer: Peer
 ) -> None:
@@ -242,27 +228,8 @@ def test_a_question_goes_the_whole_way_round_under_the_id_of_its_call(
     assert client.process.lines.left() == []
 
 
-ANSWERS: Json = {
-    "What is your name?": {"action": "accept", "content": {"name": "Ann"}},
-    "How old are you?": {"action": "accept", "content": {"age": 30}},
-    "sampling/createMessage": {
-        "role": "assistant",
-        "content": {"type": "text", "text": "word"},
-        "model": "m",
-    },
-    "roots/list": {"roots": [{"uri": "file:///truck"}]},
-}
-
-
-def answer_to(question: Json) -> Json:
-    """What the user, the model or the client itself says to a question."""
-    asked = question.get("params", {}).get("message", question["method"])
-    answer: Json = ANSWERS[asked]
-    return answer
-
-
 @requirement("mrtr.full-loop")
-@on_both_releases
+@on_modern_releases
 def test_user_model_and_roots_are_asked_within_one_call(stage: Stage, peer: Peer) -> None:
     able: Json = {"elicitation": {}, "sampling": {}, "roots": {"listChanged": True}}
     client = stage.legacy(stage.server(peer), capabilities=able)
@@ -275,7 +242,7 @@ def test_user_model_and_roots_are_asked_within_one_call(stage: Stage, peer: Peer
 
 
 @requirement("mrtr.pass-through")
-@on_both_releases
+@on_modern_releases
 def test_a_modern_client_is_given_the_question_and_repeats_the_call_itself(
     stage: Stage, peer: Peer
 ) -> None:
@@ -284,10 +251,9 @@ def test_a_modern_client_is_given_the_question_and_repeats_the_call_itself(
     call: Json = {"name": "interview", "arguments": {}}
     wanted = client.request("tools/call", call)
     assert wanted["resultType"] == "input_required"
-    answers = {key: answer_to(question) for key, question in wanted["inputRequests"].items()}
-    assert len(answers) == len(ANSWERS)
+    again = retry(call, wanted)
+    assert len(again["inputResponses"]) == len(ANSWERS)
     state: str = wanted["requestState"]
-    again = {**call, "inputResponses": answers, "requestState": state}
     # The server seals its states: one that was changed on the way is refused.
     spoilt = {**again, "requestState": state[:-1] + ("A" if state[-1] != "A" else "B")}
     refused = client.error(client.start("tools/call", spoilt))
@@ -297,11 +263,11 @@ def test_a_modern_client_is_given_the_question_and_repeats_the_call_itself(
 
 @requirement("mrtr.withheld-capability")
 @with_both_clients
-@on_both_releases
+@on_modern_releases
 def test_a_client_that_cannot_be_asked_is_told_which_capability_it_lacks(
     stage: Stage, peer: Peer, client_era: str
 ) -> None:
-    client = client_of(stage, client_era, stage.server(peer), {"roots": {}})
+    client = client_of(stage, client_era, stage.server(peer), capabilities={"roots": {}})
     error = client.error(client.start_call("greet", greeting="hello"))
     assert error["code"] == -32021
     assert error["data"] == {"requiredCapabilities": {"elicitation": {"form": {}}}}
@@ -318,7 +284,7 @@ def begun(stage: Stage, server: Server) -> tuple[str, Json]:
 
 
 @requirement("listen.filter", "listen.forwarded")
-@on_both_releases
+@on_modern_releases
 def test_what_is_subscribed_to_is_nested_in_the_filter_and_its_updates_are_forwarded(
     stage: Stage, peer: Peer
 ) -> None:
@@ -343,7 +309,7 @@ def updated(uri: str) -> Json:
 
 
 @requirement("listen.forwarded")
-@on_both_releases
+@on_modern_releases
 def test_what_a_tool_publishes_reaches_a_client_that_has_subscribed_to_it(
     stage: Stage, peer: Peer
 ) -> None:
@@ -355,7 +321,7 @@ def test_what_a_tool_publishes_reaches_a_client_that_has_subscribed_to_it(
 
 
 @requirement("listen.honoured")
-@on_both_releases
+@on_modern_releases
 def test_a_subscription_that_the_server_leaves_out_is_refused_and_the_others_stay(
     stage: Stage, peer: Peer
 ) -> None:
@@ -370,7 +336,7 @@ def test_a_subscription_that_the_server_leaves_out_is_refused_and_the_others_sta
 
 
 @requirement("listen.honoured", "listen.forwarded")
-@on_both_releases
+@on_modern_releases
 def test_a_modern_client_gets_the_acknowledgement_and_the_updates_of_its_own_listen(
     stage: Stage, peer: Peer
 ) -> None:
@@ -402,7 +368,7 @@ def assert_no_listen_begins(stage: Stage, server: Server) -> None:
 
 
 @requirement("listen.graceful-end")
-@on_both_releases
+@on_modern_releases
 def test_a_legacy_clients_listen_that_the_server_ends_in_good_order_is_not_opened_again_by_itself(
     stage: Stage, peer: Peer
 ) -> None:
@@ -429,7 +395,7 @@ def test_a_legacy_clients_listen_that_the_server_ends_in_good_order_is_not_opene
 
 
 @requirement("listen.graceful-end")
-@on_both_releases
+@on_modern_releases
 def test_a_modern_client_gets_the_result_of_a_listen_that_the_server_ends_in_good_order(
     stage: Stage, peer: Peer
 ) -> None:
@@ -451,7 +417,7 @@ def test_a_modern_client_gets_the_result_of_a_listen_that_the_server_ends_in_goo
 
 @requirement("cancel.mid-stream", "cancel.latency", "call.progress")
 @with_both_clients
-@on_both_releases
+@on_modern_releases
 def test_a_cancelled_call_has_its_post_closed_and_its_tool_cancelled(
     stage: Stage,
     peer: Peer,

@@ -19,6 +19,7 @@ from tests_integration.harness.pairings import (
     client_of,
     let_relay_notice,
     on_legacy_sdk_servers,
+    on_modern_releases,
     on_sdk_servers,
     on_servers,
     text_of,
@@ -29,8 +30,6 @@ from tests_integration.harness.servers import Peer
 from tests_integration.harness.stage import Stage
 from tests_integration.harness.stdio_client import Json, StdioClient
 from tests_integration.manifest import requirement
-
-on_modern_servers = on("mcp-2.3", "mcp-2.0")
 
 _keys = (f"restart-{number}" for number in count())
 
@@ -144,8 +143,22 @@ def assert_survives_a_while_without_server(
 def test_a_legacy_client_is_told_of_changes_by_the_server_that_came_after_the_crash(
     stage: Stage, peer: Peer, server_era: str
 ) -> None:
+    assert_is_told_by_the_next_server(stage, peer, "legacy", server_era)
+
+
+@requirement("restart.subscriptions")
+@on_legacy_changing_servers
+def test_the_listen_of_a_modern_client_outlives_a_legacy_server(
+    stage: Stage, peer: Peer, server_era: str
+) -> None:
+    assert_is_told_by_the_next_server(stage, peer, "modern", server_era)
+
+
+def assert_is_told_by_the_next_server(
+    stage: Stage, peer: Peer, client_era: str, server_era: str
+) -> None:
     server = stage.server(peer, "changing")
-    watcher = Watcher(stage, server, "legacy", server_era)
+    watcher = Watcher(stage, server, client_era, server_era)
     watcher.watch(CHANGING)
     peer.restart(server, "changing")
     # By itself: the client has no reason to do anything.
@@ -156,22 +169,7 @@ def test_a_legacy_client_is_told_of_changes_by_the_server_that_came_after_the_cr
 
 
 @requirement("restart.subscriptions")
-@on_legacy_changing_servers
-def test_the_listen_of_a_modern_client_outlives_a_legacy_server(
-    stage: Stage, peer: Peer, server_era: str
-) -> None:
-    server = stage.server(peer, "changing")
-    watcher = Watcher(stage, server, "modern", server_era)
-    watcher.watch(CHANGING)
-    peer.restart(server, "changing")
-    assert_told_all_over(watcher.client, CHANGING)
-    watcher.stands(CHANGING)
-    watcher.client.call("touch")
-    assert_told(watcher.client, CHANGING)
-
-
-@requirement("restart.subscriptions")
-@on_modern_servers
+@on_modern_releases
 def test_a_modern_client_is_told_that_its_listen_is_lost_and_can_listen_again(
     stage: Stage, peer: Peer
 ) -> None:
@@ -197,7 +195,7 @@ def assert_state_is_refused(answer: Json) -> None:
 
 @requirement("restart.while-thinking")
 @with_both_clients
-@on_modern_servers
+@on_modern_releases
 def test_a_state_of_before_a_restart_is_refused_by_the_server_and_the_next_call_works(
     stage: Stage, peer: Peer, client_era: str
 ) -> None:
@@ -213,7 +211,7 @@ def test_a_state_of_before_a_restart_is_refused_by_the_server_and_the_next_call_
 
 @requirement("mrtr.kept-state")
 @with_both_clients
-@on_modern_servers
+@on_modern_releases
 def test_a_state_of_a_server_that_keeps_its_key_is_good_after_a_restart(
     stage: Stage, peer: Peer, client_era: str
 ) -> None:
@@ -227,7 +225,7 @@ def test_a_state_of_a_server_that_keeps_its_key_is_good_after_a_restart(
 
 @requirement("mrtr.short-state")
 @with_both_clients
-@on_modern_servers
+@on_modern_releases
 def test_a_state_that_expires_while_the_user_thinks_is_refused_and_the_next_call_works(
     stage: Stage, peer: Peer, client_era: str
 ) -> None:

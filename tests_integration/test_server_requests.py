@@ -345,15 +345,21 @@ def progress_told(client: StdioClient) -> tuple[object, float]:
     return params["progressToken"], params["progress"]
 
 
+def asked_with_progress(stage: Stage, peer: Peer, kind: str) -> tuple[ModernClient, Json, Json]:
+    """A client that has been told of progress and then asked: its call, and what is wanted."""
+    client = stage.modern(stage.server(peer, kind), capabilities=ABLE)
+    call = consulting(next(_keys))
+    wanted = client.request("tools/call", {**call, "_meta": {"progressToken": "first"}})
+    assert progress_told(client) == ("first", 1)
+    return client, call, wanted
+
+
 @requirement("call.progress", "ask.modern-client")
 @on_legacy_sdk_servers
 def test_progress_comes_under_the_token_of_the_request_that_is_open(
     stage: Stage, peer: Peer, kind: str
 ) -> None:
-    client = stage.modern(stage.server(peer, kind), capabilities=ABLE)
-    call = consulting(next(_keys))
-    wanted = client.request("tools/call", {**call, "_meta": {"progressToken": "first"}})
-    assert progress_told(client) == ("first", 1)
+    client, call, wanted = asked_with_progress(stage, peer, kind)
     answering = {**retry(call, wanted), "_meta": {"progressToken": 2}}
     assert text_of(client.request("tools/call", answering)) == "accept"
     assert progress_told(client) == (2, 2)
@@ -365,9 +371,6 @@ def test_progress_comes_under_the_token_of_the_request_that_is_open(
 def test_an_answer_that_asks_for_no_progress_is_told_of_none(
     stage: Stage, peer: Peer, kind: str
 ) -> None:
-    client = stage.modern(stage.server(peer, kind), capabilities=ABLE)
-    call = consulting(next(_keys))
-    wanted = client.request("tools/call", {**call, "_meta": {"progressToken": "first"}})
-    assert progress_told(client) == ("first", 1)
+    client, call, wanted = asked_with_progress(stage, peer, kind)
     assert text_of(client.request("tools/call", retry(call, wanted))) == "accept"
     assert_well(client)

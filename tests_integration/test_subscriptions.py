@@ -13,8 +13,7 @@ from tests_integration.harness.changes import (
     on_changing_servers,
     what_changed,
 )
-from tests_integration.harness.pairings import assert_quiet, with_both_clients
-from tests_integration.harness.peers import on
+from tests_integration.harness.pairings import assert_quiet, on_modern_releases, with_both_clients
 from tests_integration.harness.servers import Peer, Server
 from tests_integration.harness.stage import Stage
 from tests_integration.harness.stdio_client import (
@@ -27,8 +26,6 @@ from tests_integration.harness.stdio_client import (
 from tests_integration.manifest import requirement
 
 ELSEWHERE = "note://elsewhere"
-
-on_modern_servers = on("mcp-2.3", "mcp-2.0")
 
 
 # -- resources --
@@ -150,7 +147,7 @@ def listening(stage: Stage, server: Server) -> LegacyClient:
 
 
 @requirement("listen.anew", "listen.graceful-end")
-@on_modern_servers
+@on_modern_releases
 def test_a_legacy_client_that_subscribes_again_after_the_server_has_hung_up_is_told_again(
     stage: Stage, peer: Peer
 ) -> None:
@@ -173,7 +170,7 @@ BURST = 5
 
 
 @requirement("listen.one-event-backlog")
-@on_modern_servers
+@on_modern_releases
 def test_a_burst_beyond_the_backlog_is_not_lost_for_a_legacy_client_that_reads_upon_a_change(
     stage: Stage, peer: Peer
 ) -> None:
@@ -193,7 +190,7 @@ def test_a_burst_beyond_the_backlog_is_not_lost_for_a_legacy_client_that_reads_u
 
 
 @requirement("listen.one-event-backlog")
-@on_modern_servers
+@on_modern_releases
 def test_a_modern_client_gets_the_result_of_a_listen_that_a_burst_has_ended(
     stage: Stage, peer: Peer
 ) -> None:

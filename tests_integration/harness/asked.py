@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from tests_integration.harness.pairings import text_of
+from tests_integration.harness.questions import ANSWERS, retry
 from tests_integration.harness.stdio_client import Json, ModernClient, StdioClient
 
 ABLE: Json = {"elicitation": {}}
 """The capabilities of a client that can be asked."""
 
-ANN: Json = {"action": "accept", "content": {"name": "Ann"}}
+ANN: Json = ANSWERS["What is your name?"]
 DECLINED: Json = {"action": "decline"}
 
 
@@ -35,9 +36,9 @@ class Asked:
         if self.question:
             self._client.respond(self.question, answer)
             return self._client.answer(self._id)
-        [key] = self._wanted["inputRequests"]
-        again = {"inputResponses": {key: answer}, "requestState": self._wanted["requestState"]}
-        return self._client.answer(self._client.start("tools/call", {**self._call, **again}))
+        assert len(self._wanted["inputRequests"]) == 1
+        again = retry(self._call, self._wanted, lambda question: answer)
+        return self._client.answer(self._client.start("tools/call", again))
 
 
 def greeting(client: StdioClient) -> Asked:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests_integration.harness.pairings import assert_quiet, on_servers
+from tests_integration.harness.pairings import LEGACY_SERVERS, assert_quiet, client_of, on_servers
 from tests_integration.harness.servers import Server
 from tests_integration.harness.stage import Stage
 from tests_integration.harness.stdio_client import Json, LegacyClient, ModernClient, StdioClient
@@ -12,12 +12,9 @@ OTHER = "note://other"
 
 LISTS = ("tools", "prompts", "resources")
 
-SubscribingClient = LegacyClient | ModernClient
-
-MODERN_SERVERS = (("mcp-2.3", "modern"), ("mcp-2.0", "modern"))
-LEGACY_SERVERS = (("mcp-2.3", "legacy"), ("mcp-2.0", "legacy"), ("mcp-1", "legacy"))
-
-on_changing_servers = on_servers("server_era", *MODERN_SERVERS, *LEGACY_SERVERS)
+on_changing_servers = on_servers(
+    "server_era", ("mcp-2.3", "modern"), ("mcp-2.0", "modern"), *LEGACY_SERVERS
+)
 on_legacy_changing_servers = on_servers("server_era", *LEGACY_SERVERS)
 
 
@@ -25,15 +22,10 @@ class Watcher:
     """A client behind a relay that speaks up in a given era, told of changes in its own way."""
 
     def __init__(self, stage: Stage, server: Server, client_era: str, server_era: str) -> None:
-        options = ("--protocol-era", server_era)
         self._stage = stage
         self._server = server
         self._server_era = server_era
-        self.client: SubscribingClient = (
-            stage.legacy(server, *options)
-            if client_era == "legacy"
-            else stage.modern(server, *options)
-        )
+        self.client = client_of(stage, client_era, server, "--protocol-era", server_era)
 
     def watch(self, *uris: str) -> int | None:
         """Subscribe to resources, and to all lists; the id of a modern client's listen."""

@@ -7,11 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests_integration.harness.conformance import TROUBLE, Check, Suite, checks_of
+from tests_integration.harness.conformance import TROUBLE, Check, Suite, checks_of, count
 
 _FOLDER = re.compile(r"server-(?P<scenario>.+)-\d{4}-\d\d-\d\dT[\d-]+Z")
-_OF_EVERY_SCENARIO = "wire-schema-"
-"""Checks whose success says nothing of what a scenario is about."""
 
 
 @dataclass(frozen=True)
@@ -57,9 +55,6 @@ def read_outcomes(folder: Path) -> dict[str, Outcome]:
 def _outcome(scenario: str, checks: Sequence[Check]) -> Outcome:
     return Outcome(
         scenario,
-        sum(
-            check.status == "SUCCESS" and not check.name.startswith(_OF_EVERY_SCENARIO)
-            for check in checks
-        ),
+        count(checks, "SUCCESS"),
         {check.name: check.message for check in checks if check.status in TROUBLE},
     )

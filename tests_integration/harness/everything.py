@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from tests_integration.harness.deadline import Deadline
 from tests_integration.harness.environments import Environment, environment
 from tests_integration.harness.process import ROOT, Process
-from tests_integration.harness.servers import START_SECONDS, Server, port_of
+from tests_integration.harness.servers import START_SECONDS, Peer, Server
 
 PROGRAM = "@modelcontextprotocol/server-everything/dist/index.js"
 LISTENING = ROOT / "tests_integration" / "peers" / "listening.mjs"
@@ -21,7 +21,7 @@ TRANSPORTS = {
 Streamable HTTP and knows no revision later than 2025-11-25."""
 
 
-class Everything:
+class Everything(Peer):
     """Each server is a process of its own."""
 
     def __init__(self, node: Environment) -> None:
@@ -44,11 +44,6 @@ class Everything:
         """End a server as a crash does, unless it has ended already."""
         if process := self._running.pop(server.url, None):
             self._end(process)
-
-    def restart(self, server: Server, kind: str = "dual") -> None:
-        """Kill a server and start another one at its address."""
-        self.kill(server)
-        self.start(kind, port_of(server))
 
     def close(self) -> None:
         while self._running:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tests_integration.harness.process import Process
-from tests_integration.harness.servers import Server
+from tests_integration.harness.servers import Peer, Server
 
 NOWHERE = "http://127.0.0.1:9/mcp"
 """Where nothing listens; a relay starts and ends there as anywhere."""
@@ -52,7 +52,7 @@ class FakeChild:
 
 
 @dataclass
-class FakePeer:
+class FakePeer(Peer):
     """A peer (``servers.Peer``) whose servers serve nothing; ``on_kill`` sees the end of each."""
 
     on_kill: Callable[[], object] = lambda: None
@@ -63,6 +63,3 @@ class FakePeer:
     def kill(self, server: Server) -> None:
         self.on_kill()
         server.process.close()
-
-    def restart(self, server: Server, kind: str = "dual") -> None:
-        raise NotImplementedError

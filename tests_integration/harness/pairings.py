@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests_integration.harness.peers import IN_OUR_ENVIRONMENT
+from tests_integration.harness.peers import IN_OUR_ENVIRONMENT, on
 from tests_integration.harness.servers import Server
 from tests_integration.harness.stage import Stage
-from tests_integration.harness.stdio_client import Json, StdioClient
+from tests_integration.harness.stdio_client import Json, LegacyClient, ModernClient, StdioClient
 
 QUIET_SECONDS = 0.2
 """How long nothing may come for a client to be taken for quiet."""
@@ -30,6 +30,9 @@ def on_servers(what: str, *servers: tuple[str, str]) -> pytest.MarkDecorator:
 MODERN_SERVERS = (("mcp-2.3", "dual"), ("mcp-2.0", "dual"))
 LEGACY_SERVERS = (("mcp-2.3", "legacy"), ("mcp-2.0", "legacy"), ("mcp-1", "legacy"))
 
+on_modern_releases = on(*(name for name, _ in MODERN_SERVERS))
+"""The releases of the SDK that speak 2026-07-28; the test says what its servers are to be."""
+
 on_legacy_sdk_servers = on_servers("kind", *LEGACY_SERVERS)
 on_sdk_servers = on_servers("kind", *MODERN_SERVERS, *LEGACY_SERVERS)
 """The servers of each release of the SDK, of either era."""
@@ -37,7 +40,7 @@ on_sdk_servers = on_servers("kind", *MODERN_SERVERS, *LEGACY_SERVERS)
 
 def client_of(
     stage: Stage, era: str, server: Server, *options: str, capabilities: Json | None = None
-) -> StdioClient:
+) -> LegacyClient | ModernClient:
     """A client of an era, behind a relay with these options."""
     if era == "legacy":
         return stage.legacy(server, *options, capabilities=capabilities)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -19,7 +17,6 @@ from mcp.types import (
     ElicitRequestParams,
     ElicitResult,
     ListRootsResult,
-    ResourceUpdatedNotification,
     Root,
     TextContent,
 )
@@ -58,36 +55,10 @@ PAIRINGS = [
 ]
 
 
-class Heard:
-    """The server's notifications, in order."""
-
-    def __init__(self) -> None:
-        self._messages: asyncio.Queue[object] = asyncio.Queue()
-
-    async def hear(self, message: object) -> None:
-        self._messages.put_nowait(message)
-
-    async def update(self) -> None:
-        """Wait for the next ``notifications/resources/updated``."""
-        while not isinstance(await self._messages.get(), ResourceUpdatedNotification):
-            pass
-
-
-async def nothing() -> None:
-    """Answer at once."""
-
-
-def client(
-    server: Server,
-    pairing: Pairing,
-    *options: str,
-    before_answering: Callable[[], Awaitable[None]] = nothing,
-    heard: Heard | None = None,
-) -> Client:
+def client(server: Server, pairing: Pairing, *options: str) -> Client:
     """A client that answers what it is asked."""
 
     async def user(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
-        await before_answering()
         assert isinstance(params, ElicitRequestFormParams)
         [field] = params.requested_schema["properties"]
         return ElicitResult(action="accept", content={field: ANSWERS[field]})
@@ -107,7 +78,6 @@ def client(
         elicitation_callback=user,
         sampling_callback=model,
         list_roots_callback=roots,
-        message_handler=None if heard is None else heard.hear,
     )
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Protocol
 
 from tests_integration.harness.deadline import Deadline
 from tests_integration.harness.process import Process
@@ -28,20 +28,25 @@ class Server:
         return self.process.says(pattern, deadline)
 
 
-class Peer(Protocol):
+class Peer(ABC):
     """Where servers of one make come from; each for as long as it is not killed."""
 
+    @abstractmethod
     def start(self, kind: str = "dual", port: str = "0") -> Server: ...
+
+    @abstractmethod
     def kill(self, server: Server) -> None:
         """End a server as a crash does, unless it has ended already."""
-        ...
 
     def restart(self, server: Server, kind: str = "dual") -> None:
         """Kill a server and start another one at its address."""
-        ...
+        match = re.search(r":(\d+)/", server.url)
+        assert match
+        self.kill(server)
+        self.start(kind, match[1])
 
 
-class References:
+class References(Peer):
     """Servers of one SDK; ``tests_integration.peers`` says which kinds there are.
 
     Each is a process of its own, forked from one that has loaded the SDK.
@@ -67,13 +72,8 @@ class References:
         self._process.write(f"kill {pid}\n".encode())
         self._process.says(f"killed {pid}$", Deadline(START_SECONDS))
 
-    def restart(self, server: Server, kind: str = "dual") -> None:
-        """Kill a server and start another one at its address."""
-        self.kill(server)
-        self.start(kind, port_of(server))
 
-
-class Services:
+class Services(Peer):
     """Our own service, whose only kind is ``dual``."""
 
     def __init__(self) -> None:
@@ -90,19 +90,9 @@ class Services:
             server.process.kill()
             running.close()
 
-    def restart(self, server: Server, kind: str = "dual") -> None:
-        self.kill(server)
-        self.start(kind, port_of(server))
-
     def close(self) -> None:
         for running in self._running.values():
             running.close()
-
-
-def port_of(server: Server) -> str:
-    match = re.search(r":(\d+)/", server.url)
-    assert match
-    return match[1]
 
 
 @contextmanager

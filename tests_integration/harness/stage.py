@@ -19,6 +19,11 @@ from tests_integration.harness.stdio_client import (
 AnyClient = TypeVar("AnyClient", bound=StdioClient)
 
 
+def logged(stderr: str) -> list[str]:
+    """The lines of a relay's log, without their times."""
+    return [line.split(" ", 1)[1] for line in stderr.splitlines()]
+
+
 class Stage:
     """The clients and the servers of one test.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Literal, get_args
+from typing import Literal, Protocol, get_args
 
 import anyio
 
@@ -40,6 +40,31 @@ async def hold(key: str) -> str:
     return "unreachable"
 
 
+class Reporting(Protocol):
+    """A call as each SDK hands it to its tools."""
+
+    async def report_progress(self, progress: float, total: float, message: str) -> None: ...
+    async def close_sse_stream(self) -> None: ...
+
+
+async def count(ctx: Reporting, steps: int) -> str:
+    """Report progress ``steps`` times, then answer."""
+    for step in range(steps):
+        await ctx.report_progress(step + 1, steps, f"step {step + 1}")
+    return f"counted to {steps}"
+
+
+async def poll(ctx: Reporting, steps: int, party: str) -> str:
+    """Close the stream of the response after the first of several steps."""
+    for step in range(steps):
+        await ctx.report_progress(step + 1, steps, f"step {step + 1}")
+        if step == 0:
+            if party:
+                await meet(party, 2)
+            await ctx.close_sse_stream()
+    return f"polled {steps}"
+
+
 class Parties:
     """Calls that are answered only once all of a party have come."""
 
@@ -54,3 +79,37 @@ class Parties:
             complete.set()
         await complete.wait()
         return f"{party} met"
+
+
+_parties = Parties()
+
+
+# -- tools that are the same whatever the SDK --
+
+
+def add(a: int, b: int) -> int:
+    """Add two integers."""
+    return a + b
+
+
+async def meet(party: str, size: int) -> str:
+    """Answer once ``size`` calls of a party are open."""
+    return await _parties.meet(party, size)
+
+
+def fail() -> str:
+    """Raise."""
+    raise ValueError("broken on purpose")
+
+
+def note() -> str:
+    """A short text."""
+    return "grüße, 世界"
+
+
+def letter(to: str) -> str:
+    """Begin a letter."""
+    return f"Dear {to},"
+
+
+TOOLS = (add, meet, fail)

@@ -26,8 +26,6 @@ from tests_integration.peers.events import RETRY_MILLISECONDS, Events
 
 ToolContext = Context[ServerSession, None, Request]
 
-parties = calls.Parties()
-
 
 class Name(BaseModel):
     name: str
@@ -65,16 +63,9 @@ async def ask_roots(ctx: ToolContext) -> str:
     return str((await ctx.session.list_roots()).roots[0].uri)
 
 
-def add(a: int, b: int) -> int:
-    """Add two integers."""
-    return a + b
-
-
 async def count(ctx: ToolContext, steps: int) -> str:
     """Report progress ``steps`` times, then answer."""
-    for step in range(steps):
-        await ctx.report_progress(step + 1, steps, f"step {step + 1}")
-    return f"counted to {steps}"
+    return await calls.count(ctx, steps)
 
 
 async def hold(ctx: ToolContext, key: str, loud: bool) -> str:
@@ -82,11 +73,6 @@ async def hold(ctx: ToolContext, key: str, loud: bool) -> str:
     if loud:
         await ctx.report_progress(1, 2, "holding")
     return await calls.hold(key)
-
-
-async def meet(party: str, size: int) -> str:
-    """Answer once ``size`` calls of a party are open."""
-    return await parties.meet(party, size)
 
 
 async def greet(ctx: ToolContext, greeting: str) -> str:
@@ -117,13 +103,7 @@ async def poll(ctx: ToolContext, steps: int, party: str = "") -> str:
 
     ``party``: once a call of ``meet`` has come to it, so that the client may see the first step.
     """
-    for step in range(steps):
-        await ctx.report_progress(step + 1, steps, f"step {step + 1}")
-        if step == 0:
-            if party:
-                await parties.meet(party, 2)
-            await ctx.close_sse_stream()
-    return f"polled {steps}"
+    return await calls.poll(ctx, steps, party)
 
 
 def reveal(ctx: ToolContext) -> str:
@@ -131,21 +111,6 @@ def reveal(ctx: ToolContext) -> str:
     request, meta = ctx.request_context.request, ctx.request_context.meta
     headers = dict(request.headers) if request else {}
     return json.dumps({"headers": headers, "meta": meta.model_dump() if meta else None})
-
-
-def fail() -> str:
-    """Raise."""
-    raise ValueError("broken on purpose")
-
-
-def note() -> str:
-    """A short text."""
-    return "grüße, 世界"
-
-
-def letter(to: str) -> str:
-    """Begin a letter."""
-    return f"Dear {to},"
 
 
 def reference(events: Events | None = None) -> FastMCP[None]:
@@ -157,10 +122,10 @@ def reference(events: Events | None = None) -> FastMCP[None]:
         sse_path="/mcp",
         log_level="WARNING",
     )
-    for tool in (add, count, hold, meet, greet, interview, consult, poll, reveal, fail):
+    for tool in (*calls.TOOLS, count, hold, greet, interview, consult, poll, reveal):
         server.add_tool(tool)
-    server.resource("note://one")(note)
-    server.prompt()(letter)
+    server.resource("note://one")(calls.note)
+    server.prompt()(calls.letter)
     return server
 
 

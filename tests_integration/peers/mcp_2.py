@@ -37,8 +37,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from tests_integration.peers import calls, forked, mcp_2_changing
 from tests_integration.peers.events import RETRY_MILLISECONDS, Events
 
-parties = calls.Parties()
-
 
 class Name(BaseModel):
     name: str
@@ -65,16 +63,9 @@ def ask_roots() -> ListRoots:
     return ListRoots()
 
 
-def add(a: int, b: int) -> int:
-    """Add two integers."""
-    return a + b
-
-
 async def count(ctx: Context, steps: int) -> str:
     """Report progress ``steps`` times, then answer."""
-    for step in range(steps):
-        await ctx.report_progress(step + 1, steps, f"step {step + 1}")
-    return f"counted to {steps}"
+    return await calls.count(ctx, steps)
 
 
 async def hold(ctx: Context, key: str, loud: bool) -> str:
@@ -88,11 +79,6 @@ async def rest(seconds: float) -> str:
     """Say nothing for a while, then answer."""
     await asyncio.sleep(seconds)
     return "rested"
-
-
-async def meet(party: str, size: int) -> str:
-    """Answer once ``size`` calls of a party are open."""
-    return await parties.meet(party, size)
 
 
 async def greet(greeting: str, who: Annotated[Name, Resolve(ask_name)]) -> str:
@@ -131,13 +117,7 @@ async def poll(ctx: Context, steps: int, party: str = "") -> str:
 
     ``party``: once a call of ``meet`` has come to it, so that the client may see the first step.
     """
-    for step in range(steps):
-        await ctx.report_progress(step + 1, steps, f"step {step + 1}")
-        if step == 0:
-            if party:
-                await parties.meet(party, 2)
-            await ctx.close_sse_stream()
-    return f"polled {steps}"
+    return await calls.poll(ctx, steps, party)
 
 
 async def publish(ctx: Context, uri: str) -> str:
@@ -161,21 +141,6 @@ def steer(
     return (ctx.headers or {}).get("mcp-param-region", "")
 
 
-def fail() -> str:
-    """Raise."""
-    raise ValueError("broken on purpose")
-
-
-def note() -> str:
-    """A short text."""
-    return "grüße, 世界"
-
-
-def letter(to: str) -> str:
-    """Begin a letter."""
-    return f"Dear {to},"
-
-
 def reference(security: RequestStateSecurity | None = None) -> MCPServer:
     server = MCPServer(
         "reference",
@@ -184,11 +149,11 @@ def reference(security: RequestStateSecurity | None = None) -> MCPServer:
         request_state_security=security,
     )
     asking = (greet, interview, consult)
-    others = (add, count, hold, rest, meet, poll, publish, reveal, steer, fail)
-    for tool in (*asking, *others):
+    others = (count, hold, rest, poll, publish, reveal, steer)
+    for tool in (*calls.TOOLS, *asking, *others):
         server.add_tool(tool)
-    server.resource("note://one")(note)
-    server.prompt()(letter)
+    server.resource("note://one")(calls.note)
+    server.prompt()(calls.letter)
     return server
 
 
