@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from relay.suite.canonical import by_code_unit
 from relay.suite.document import Json, Object
+from relay.suite.reader import Reader
 from relay.suite.walk import Path
 from relay.suite.wording import either, nearest, shown
 
@@ -86,3 +88,14 @@ class Issues:
                 f"{shown(name)} is no field of {owner}",
                 f'did you mean "{meant}"?' if meant else f"{owner} has {either(known)}",
             )
+
+
+def placed(issues: Sequence[Issue], text: str) -> tuple[Issue, ...]:
+    """The issues with their lines and columns in a text, which is read once more for that."""
+    reader = Reader(text)
+    reader.read()
+    places = reader.places(issue.place.steps() for issue in issues)
+    return tuple(
+        replace(issue, line=place.line, column=place.column)
+        for issue, place in zip(issues, places, strict=True)
+    )

@@ -10,8 +10,8 @@ import msgspec
 
 from relay.suite.canonical import fingerprint
 from relay.suite.document import NotUtf8, Object, decode, parse
-from relay.suite.issues import Issue, IssueCode
-from relay.suite.reader import InvalidJson, Place, Reader
+from relay.suite.issues import Issue, IssueCode, placed
+from relay.suite.reader import InvalidJson, Place
 from relay.suite.suite import Suite
 from relay.suite.validation import validate
 from relay.suite.walk import Path
@@ -99,21 +99,10 @@ def load(data: bytes) -> Loaded | Unusable:
         return _unreadable(IssueCode.SUITE_JSON_INVALID, str(error), error.hint, error.place)
     issues = validate(document)
     if issues or not isinstance(document, dict):
-        return Unusable(tuple(_placed(issues, text)))
+        return Unusable(placed(issues, text))
     return Loaded(msgspec.convert(document, Suite), document)
 
 
 def _unreadable(code: IssueCode, message: str, hint: str, place: Place | None = None) -> Unusable:
     line, column = place or (None, None)
     return Unusable((Issue(code, Path(), message, hint, line, column),))
-
-
-def _placed(issues: list[Issue], text: str) -> list[Issue]:
-    """The issues with their lines and columns, for which the text is read once more."""
-    reader = Reader(text)
-    reader.read()
-    places = reader.places(issue.place.steps() for issue in issues)
-    return [
-        msgspec.structs.replace(issue, line=place.line, column=place.column)
-        for issue, place in zip(issues, places, strict=True)
-    ]

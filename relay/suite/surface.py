@@ -17,9 +17,9 @@ from msgspec.structs import replace
 from relay.suite.canonical import by_code_unit, fingerprint
 from relay.suite.document import Json, NotUtf8, Object, decode, parse
 from relay.suite.fields import check_json, check_text, is_whole
-from relay.suite.issues import Issue, IssueCode, Issues
+from relay.suite.issues import Issue, IssueCode, Issues, placed
 from relay.suite.pretty import pretty
-from relay.suite.reader import InvalidJson, Place, Reader
+from relay.suite.reader import InvalidJson, Place
 from relay.suite.walk import Path, run
 from relay.suite.wording import shown
 
@@ -96,7 +96,9 @@ def load_surface(data: bytes) -> Surface | NoSurface:
     except InvalidJson as error:
         return _unreadable(SurfaceFault.JSON_INVALID, str(error), error.hint, error.place)
     surface = _checked(document)
-    return surface if isinstance(surface, Surface) else _placed(surface, text)
+    if isinstance(surface, Surface):
+        return surface
+    return replace(surface, issues=placed(surface.issues, text))
 
 
 def _lasting(tool: Json) -> Json:
@@ -116,16 +118,6 @@ def _checked(document: Json) -> Surface | NoSurface:
 def _unreadable(code: SurfaceFault, message: str, hint: str, place: Place) -> NoSurface:
     issue = Issue(IssueCode.INVALID_VALUE, Path(), message, hint, place.line, place.column)
     return NoSurface(code, (issue,))
-
-
-def _placed(found: NoSurface, text: str) -> NoSurface:
-    """The issues with their lines and columns, for which the text is read once more."""
-    reader = Reader(text)
-    reader.read()
-    places = reader.places(issue.place.steps() for issue in found.issues)
-    issues = zip(found.issues, places, strict=True)
-    placed = (replace(issue, line=place.line, column=place.column) for issue, place in issues)
-    return replace(found, issues=tuple(placed))
 
 
 def _check_surface(issues: Issues, document: Json) -> None:

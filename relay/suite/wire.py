@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from relay.core.errors import Code
 from relay.suite.canonical import compact
 from relay.suite.document import Json, NotUtf8, Object, decode, parse
 from relay.suite.judgement import Answer, RpcError, RpcResult
@@ -13,8 +14,6 @@ from relay.suite.reader import InvalidJson
 from relay.suite.wording import shown
 
 Era: TypeAlias = Literal["legacy", "modern"]
-
-METHOD_NOT_FOUND = -32601
 
 
 class Request(Struct, frozen=True):
@@ -69,7 +68,7 @@ def reply(asked: Asked) -> bytes:
     if asked.method == "ping":
         return _encoded({"id": asked.id, "result": {}})
     error: Object = {
-        "code": METHOD_NOT_FOUND,
+        "code": int(Code.METHOD_NOT_FOUND),
         "message": f"this client runs tests and does not offer {asked.method}",
     }
     return _encoded({"id": asked.id, "error": error})
